@@ -1,0 +1,1 @@
+"""Speed and accuracy beside the peers, in one run: `make bench`."""

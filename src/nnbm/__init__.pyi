@@ -1,0 +1,13 @@
+from . import gallery as gallery
+from . import plots as plots
+from .errors import NoSite as NoSite
+from .errors import NotCopositive as NotCopositive
+from .errors import UnreliableWarning as UnreliableWarning
+from .model import NNBM as NNBM
+from .sampling.gibbs import Gibbs as Gibbs
+from .sampling.result import Samples as Samples
+from .sampling.sample import sample as sample
+from .store import load_model as load_model
+from .store import load_samples as load_samples
+from .store import save_model as save_model
+from .store import save_samples as save_samples

@@ -1,0 +1,133 @@
+"""The command line: thin shells over the library. Exit codes: 0 done, 1 unreliable result, 2 wrong use."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from nnbm.model import NNBM
+    from nnbm.sampling.result import Samples
+
+app = typer.Typer(
+    name="nnbm",
+    help="Nonnegative Boltzmann machines: sample them, infer them, learn them.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+)
+
+Draws = Annotated[int, typer.Option(min=1, help="Draws kept per chain.")]
+Chains = Annotated[int, typer.Option(min=1, help="Independent chains, spread over the cores.")]
+Thin = Annotated[int, typer.Option(min=1, help="Sweeps between kept draws.")]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same draws.")]
+FigureFile = Annotated[Path | None, typer.Option(help="Write a figure here (png, pdf, svg).", dir_okay=False)]
+OutputFile = Annotated[Path | None, typer.Option(help="Write the draws here (npz).", dir_okay=False)]
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What `demo` and `sample` are asked for alike."""
+
+    draws: int
+    chains: int
+    thin: int
+    seed: int
+    figure: Path | None
+    output: Path | None
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"nnbm {version('nnbm')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(epilog="Example:  nnbm demo --epsilon 3 --figure bump.png")
+def demo(
+    n: Annotated[int, typer.Option("--n", min=4, help="Neurons on the ring.")] = 36,
+    beta: Annotated[float, typer.Option(min=1e-3, help="Inverse temperature.")] = 10.0,
+    epsilon: Annotated[float, typer.Option(min=0.0, help="Tuning strength: a bump forms above 2.")] = 2.0,
+    draws: Draws = 10_000,
+    chains: Chains = 4,
+    thin: Thin = 5,
+    seed: Seed = 0,
+    figure: FigureFile = Path("orientation_tuning.png"),
+    output: OutputFile = None,
+    save_model: Annotated[Path | None, typer.Option(help="Write the model here (npz).", dir_okay=False)] = None,
+) -> None:
+    """Sample the paper's orientation-tuning network; print a table, draw a figure."""
+    from nnbm import gallery, plots, store  # so that --help answers at once
+
+    model = gallery.orientation_tuning(n, beta=beta, epsilon=epsilon)
+    if save_model is not None:
+        store.save_model(model, save_model)
+    _sample(model, _Request(draws, chains, thin, seed, figure, output), plots.tuning_figure)
+
+
+@app.command(epilog="Example:  nnbm demo --save-model ring.npz && nnbm sample ring.npz --figure ring.png")
+def sample(
+    model: Annotated[Path, typer.Argument(help="A model saved by nnbm (npz).", exists=True, dir_okay=False)],
+    draws: Draws = 1_000,
+    chains: Chains = 4,
+    thin: Thin = 1,
+    seed: Seed = 0,
+    figure: FigureFile = None,
+    output: OutputFile = None,
+) -> None:
+    """Draw from a saved model; print a table of means, errors, ESS and R-hat."""
+    from nnbm import plots, store
+
+    _sample(store.load_model(model), _Request(draws, chains, thin, seed, figure, output), plots.samples_figure)
+
+
+def _sample(model: NNBM, request: _Request, draw_figure: Callable[[NNBM, Samples], Figure]) -> None:
+    from rich.console import Console
+
+    import nnbm
+    from nnbm import report, store
+
+    console, notes = Console(), Console(stderr=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", nnbm.UnreliableWarning)
+        samples = nnbm.sample(model, request.draws, chains=request.chains, thin=request.thin, seed=request.seed)
+    console.print(repr(model), highlight=False)
+    console.print(report.samples_table(samples))
+    if request.output is not None:
+        store.save_samples(samples, request.output)
+        console.print(f"draws: {request.output}", highlight=False, markup=False)
+    if request.figure is not None:
+        draw_figure(model, samples).savefig(request.figure, dpi=150)
+        console.print(f"figure: {request.figure}", highlight=False, markup=False)
+    for warning in caught:
+        notes.print(f"warning: {warning.message}", style="bold red", highlight=False, markup=False)
+    if caught:
+        raise typer.Exit(1)
+
+
+def main() -> None:
+    """Run the program; a wrong input is one line, not a traceback."""
+    try:
+        app()
+    except (ValueError, TypeError, OSError, MemoryError) as error:
+        sys.stderr.write(f"nnbm: {error}\n")
+        sys.exit(2)

@@ -1,0 +1,172 @@
+"""Gibbs sampling: every site in turn is drawn exactly from its conditional.
+
+Geman & Geman (1984); for truncated normals Geweke (1991). No step size, no rejection, any copositive coupling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nnbm.arrays import FloatArray, IntArray
+from nnbm.model import NNBM
+from nnbm.sampling.coloring import greedy_colors
+from nnbm.sampling.protocol import Chain
+from nnbm.sampling.update import Indices, update_dense, update_sparse
+from nnbm.stream import Seed, StreamArray, streams
+
+__all__ = ["Gibbs"]
+
+_CACHE_LINE = 16  # numbers of 8 bytes; two lines, since hardware fetches them in pairs
+_BLOCK = 2**15  # sites that share a random stream in chromatic order; large enough to be worth a thread's wake-up
+
+
+@njit(cache=True, nogil=True)
+def _dense_draws(
+    sites: Indices, coupling: FloatArray, bias: FloatArray, scale: FloatArray, x: FloatArray, row: StreamArray,
+    sweeps: int, draws: FloatArray,
+) -> None:  # fmt: skip
+    """Fill draws (count, n), each after `sweeps` sweeps over `sites`."""
+    for k in range(draws.shape[0]):
+        for _ in range(sweeps):
+            update_dense(sites, coupling, bias, scale, x, row)
+        draws[k] = x
+
+
+@njit(cache=True, nogil=True)
+def _sparse_draws(
+    sites: Indices, bounds: IntArray, pointers: Indices, neighbours: Indices, weights: FloatArray,
+    bias: FloatArray, scale: FloatArray, x: FloatArray, rows: StreamArray, sweeps: int, draws: FloatArray,
+) -> None:  # fmt: skip
+    """The same block after block: block k is sites[bounds[k]:bounds[k + 1]] with the random stream rows[k]."""
+    for k in range(draws.shape[0]):
+        for _ in range(sweeps):
+            for block in range(bounds.size - 1):
+                part = sites[bounds[block] : bounds[block + 1]]
+                update_sparse(part, pointers, neighbours, weights, bias, scale, x, rows[block])
+        draws[k] = x
+
+
+@dataclass(frozen=True)
+class _DenseChain:
+    model: NNBM
+    scale: FloatArray
+    sites: Indices
+    x: FloatArray
+    row: StreamArray
+
+    def run(self, sweeps: int, draws: FloatArray) -> None:
+        m = self.model
+        _dense_draws(self.sites, m.coupling, m.bias, self.scale, self.x, self.row, sweeps, draws)
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """The order of a sweep: sites (n,), cut at `bounds` (blocks + 1,); groups of blocks that do not speak to each
+    other, colours, are bounds[groups[k]:groups[k + 1] + 1].
+    """
+
+    sites: Indices
+    bounds: IntArray
+    groups: IntArray
+
+
+def _apart(rows: NDArray[Any]) -> list[NDArray[Any]]:
+    """A copy of each row (count, ...), no two in one cache line: threads that share a line slow each other down."""
+    flat = rows.reshape(rows.shape[0], -1)
+    padded = np.empty((flat.shape[0], flat.shape[1] + _CACHE_LINE), rows.dtype)[:, : flat.shape[1]]
+    padded[:] = flat
+    return [row.reshape(rows.shape[1:]) for row in padded]
+
+
+def _in_label_order(n: int) -> _Blocks:
+    return _Blocks(np.arange(n, dtype=np.int32), np.array([0, n]), np.array([0, 1]))
+
+
+def _by_color(coupling: sparse.csr_array) -> _Blocks:
+    order, starts = greedy_colors(coupling)
+    cuts = [np.arange(first, last, _BLOCK) for first, last in pairwise(starts)]
+    bounds = np.concatenate([*cuts, starts[-1:]])
+    return _Blocks(order.astype(np.int32), bounds, np.searchsorted(bounds, starts))
+
+
+@dataclass(frozen=True)
+class _SparseChain:
+    coupling: sparse.csr_array
+    bias: FloatArray
+    scale: FloatArray
+    blocks: _Blocks
+    x: FloatArray
+    rows: StreamArray  # one stream per block, so threads may take the blocks of a colour in any order
+    threads: int
+
+    def run(self, sweeps: int, draws: FloatArray) -> None:
+        if self.threads > 1 and self.blocks.bounds.size > self.blocks.groups.size:
+            self._run_threaded(sweeps, draws)
+            return
+        w, blocks = self.coupling, self.blocks
+        _sparse_draws(
+            blocks.sites, blocks.bounds, w.indptr, w.indices, w.data, self.bias, self.scale, self.x, self.rows,
+            sweeps, draws,
+        )  # fmt: skip
+
+    def _run_threaded(self, sweeps: int, draws: FloatArray) -> None:
+        groups = self.blocks.groups
+        with ThreadPoolExecutor(self.threads) as pool:
+            for k in range(draws.shape[0]):
+                for _ in range(sweeps):
+                    for first, last in pairwise(groups):
+                        # the list waits: a colour starts when the one before is done
+                        list(pool.map(self._update, range(first, last)))
+                draws[k] = self.x
+
+    def _update(self, block: int) -> None:
+        w, bounds = self.coupling, self.blocks.bounds
+        part = self.blocks.sites[bounds[block] : bounds[block + 1]]
+        update_sparse(part, w.indptr, w.indices, w.data, self.bias, self.scale, self.x, self.rows[block])
+
+
+@dataclass(frozen=True)
+class Gibbs:
+    """Gibbs sampling; a sweep updates every site once.
+
+    order: "sequential" goes through the sites by label; "chromatic" colour by colour, so that on a large graph
+    several threads can share one chain. The draws depend on the order but never on the number of threads.
+
+    >>> from nnbm import gallery, sample
+    >>> s = sample(gallery.square_grid(6, 6), draws=1000, method=Gibbs(order="chromatic"), seed=0)
+    >>> s.draws.shape
+    (4, 1000, 36)
+    """
+
+    order: Literal["sequential", "chromatic"] = "sequential"
+    name = "gibbs"
+
+    def __post_init__(self) -> None:
+        if self.order not in ("sequential", "chromatic"):
+            raise ValueError(f'order: "sequential" or "chromatic" is meant, but order = {self.order!r}.')
+
+    def chains(self, model: NNBM, starts: FloatArray, seed: Seed, threads: int) -> Sequence[Chain]:
+        """One chain per row of `starts` (chains, n)."""
+        scale = 1.0 / np.sqrt(model.diagonal)
+        count = starts.shape[0]
+        states = _apart(starts)
+        if isinstance(model.coupling, np.ndarray) and self.order == "sequential":
+            sites, rows = _in_label_order(model.n).sites, _apart(streams(seed, count))
+            return [_DenseChain(model, scale, sites, states[k], rows[k]) for k in range(count)]
+        coupling = sparse.csr_array(model.coupling)
+        blocks = _by_color(coupling) if self.order == "chromatic" else _in_label_order(model.n)
+        each = blocks.bounds.size - 1
+        block_rows = _apart(streams(seed, count * each).reshape(count, each, 4))
+        share = max(1, threads // count)
+        return [
+            _SparseChain(coupling, model.bias, scale, blocks, states[k], block_rows[k], share) for k in range(count)
+        ]

@@ -1,0 +1,187 @@
+"""Gibbs against exact integration, a law that must not move, a control that must fail, and determinism."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import nnbm
+from nnbm import NNBM, Gibbs, sample
+from nnbm.sampling import gibbs
+from targets import copies, integrate, small_models
+
+FEW_DRAWS = pytest.mark.filterwarnings("ignore::nnbm.UnreliableWarning")  # too few to agree, enough to compare
+ORDERS = [Gibbs(), Gibbs(order="chromatic")]
+MODELS = small_models()
+
+
+def z_scores(model: NNBM, upper: float, x: np.ndarray) -> np.ndarray:
+    """Standardised errors of means and second moments of independent rows x (count, n) against the exact ones."""
+    exact = integrate(model, upper)
+    products = np.einsum("ki,kj->kij", x, x)[:, *np.triu_indices(model.n)]
+    found = np.concatenate([x, products], axis=1)
+    second = exact.covariance + np.outer(exact.mean, exact.mean)
+    expected = np.concatenate([exact.mean, second[np.triu_indices(model.n)]])
+    return (found.mean(axis=0) - expected) / (found.std(axis=0) / np.sqrt(x.shape[0]))
+
+
+def many_chains(model: NNBM, starts: np.ndarray, sweeps: int, method: Gibbs, seed: int) -> np.ndarray:
+    """Independent chains (count, n) after `sweeps` sweeps from `starts` (count, n)."""
+    many = copies(model, starts.shape[0])
+    chain = method.chains(many, starts.reshape(1, -1), seed, 1)[0]
+    out = np.empty((1, many.n))
+    chain.run(sweeps, out)
+    return out.reshape(-1, model.n)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("method", ORDERS, ids=lambda m: m.order)
+def test_moments_against_exact_integration(name, method):
+    model, upper = MODELS[name]
+    starts = np.random.default_rng(1).exponential(size=(40_000, model.n))
+    x = many_chains(model, starts, 60, method, seed=2)
+    assert np.abs(z_scores(model, upper, x)).max() < 5.0  # some 60 scores in all: a false alarm is a 3e-5 event
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_dense_kernel_against_exact_integration(name):
+    model, upper = MODELS[name]
+    s = sample(model, 4000, chains=4, thin=20, seed=3)
+    exact = integrate(model, upper)
+    assert (np.abs(s.mean - exact.mean) < 5 * s.mean_error).all()
+    sd = np.sqrt(np.diag(exact.covariance))
+    assert (np.abs(s.covariance - exact.covariance) < 0.06 * np.outer(sd, sd)).all()
+
+
+def exact_pairs(model: NNBM, count: int, seed: int) -> np.ndarray:
+    """Exact draws of a pair, without Gibbs: the marginal of x_0 by inversion on a grid, then SciPy's truncnorm."""
+    rng = np.random.default_rng(seed)
+    w = model.coupling
+    grid = np.linspace(0, 12, 60_001)
+    l, r = model.bias[1] - w[0, 1] * grid, w[1, 1]
+    log_inner = l**2 / (2 * r) + stats.norm.logcdf(l / np.sqrt(r))
+    density = np.exp(model.bias[0] * grid - 0.5 * w[0, 0] * grid**2 + log_inner)
+    mass = np.cumsum(0.5 * (density[1:] + density[:-1]))
+    x0 = np.interp(rng.uniform(size=count), np.concatenate([[0], mass / mass[-1]]), grid)
+    loc, scale = (model.bias[1] - w[0, 1] * x0) / r, r**-0.5
+    x1 = stats.truncnorm.rvs(-loc / scale, np.inf, loc=loc, scale=scale, random_state=rng)
+    return np.column_stack([x0, x1])
+
+
+def drift(model: NNBM, truth: NNBM, method: Gibbs) -> float:
+    """Largest scaled Kolmogorov-Smirnov distance between exact draws of `truth` before and after sweeps of `model`."""
+    count = 100_000
+    before, fresh = exact_pairs(truth, count, seed=4), exact_pairs(truth, count, seed=5)
+    after = many_chains(model, before, 3, method, seed=6)
+    features = [lambda x: x[:, 0], lambda x: x[:, 1], lambda x: x.sum(axis=1), lambda x: x[:, 0] - x[:, 1]]
+    return max(stats.ks_2samp(f(after), f(fresh)).statistic for f in features) * np.sqrt(count / 2)
+
+
+PAIRS = [NNBM([0.8, 0.5], [[1.0, 2.5], [2.5, 2.0]]), NNBM([0.5, -0.3], [[1.0, -0.6], [-0.6, 1.5]])]
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=["bimodal", "positive definite"])
+@pytest.mark.parametrize("method", ORDERS, ids=lambda m: m.order)
+def test_no_drift(pair, method):
+    """Start in the model's law, sweep: the law must not move."""
+    assert drift(pair, pair, method) < 2.6
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=["bimodal", "positive definite"])
+def test_drift_of_a_slightly_wrong_model_is_seen(pair):
+    """Negative control: a bias off by 0.05 must fail the test above."""
+    wrong = NNBM(pair.bias + np.array([0.05, 0.0]), pair.coupling)
+    assert drift(wrong, pair, Gibbs()) > 2.6
+
+
+def test_moment_scores_of_a_wrong_law_are_seen():
+    """Negative control of the exact-integration test."""
+    model, upper = MODELS["pair, not positive definite"]
+    wrong = NNBM(model.bias + 0.1, model.coupling)
+    x = many_chains(wrong, np.ones((40_000, 2)), 60, Gibbs(), seed=2)
+    assert np.abs(z_scores(model, upper, x)).max() > 5.0
+
+
+def test_orientation_tuning_is_symmetric():
+    """Rotations and reflection of the ring leave the law alone: equal means, covariances by distance only."""
+    s = sample(nnbm.gallery.orientation_tuning(24, beta=10.0, epsilon=1.5), 5000, chains=4, thin=5, seed=1)
+    excess = (s.mean - s.mean.mean()) / s.mean_error
+    # neighbours are correlated, so this is not a chi-square: bound the worst of 24
+    assert np.abs(excess).max() < 4.5
+    place = np.arange(24)
+    for distance in range(1, 13):
+        around = s.covariance[place, (place + distance) % 24]
+        assert around.std() < 6 * s.variance.mean() / np.sqrt(s.ess().min())
+    assert s.rhat().max() < 1.01
+
+
+def test_disconnected_parts_do_not_speak():
+    """A model of two unconnected pairs has no covariance between them, and each pair has its own law."""
+    model = copies(PAIRS[1], 2)
+    s = sample(model, 20_000, chains=2, thin=3, seed=9)
+    exact = integrate(PAIRS[1], 16.0)
+    assert (np.abs(s.mean - np.tile(exact.mean, 2)) < 5 * s.mean_error).all()
+    sd = np.sqrt(np.diag(s.covariance))
+    across = s.covariance[:2, 2:] / np.outer(sd[:2], sd[2:])
+    assert np.abs(across).max() < 5 / np.sqrt(s.ess().min())
+
+
+@FEW_DRAWS
+@pytest.mark.parametrize("c", [2.0**-20, 2.0**30])
+def test_scaling_x_scales_the_draws(c):
+    """x -> c x turns (b, W) into (b/c, W/c²); by a power of two without any rounding."""
+    model = PAIRS[0]
+    plain = sample(model, 50, chains=2, seed=1).draws
+    scaled = sample(NNBM(model.bias / c, model.coupling / c**2), 50, chains=2, seed=1).draws
+    assert (scaled == c * plain).all()
+
+
+@FEW_DRAWS
+@pytest.mark.parametrize("method", ORDERS, ids=lambda m: m.order)
+@pytest.mark.parametrize("rows", [6, 300])
+def test_threads_do_not_change_the_draws(method, rows):
+    """300 x 300 sites make two blocks per colour, so the threaded path within a chain is taken, too."""
+    model = nnbm.gallery.square_grid(rows, rows, coupling=0.2)
+    chains = 1 if rows == 300 else 5
+    runs = [sample(model, 8, chains=chains, burn_in=2, method=method, seed=5, threads=t).draws for t in (1, 2, 7)]
+    assert (runs[0] == runs[1]).all()
+    assert (runs[0] == runs[2]).all()
+
+
+@FEW_DRAWS
+def test_one_chain_does_not_depend_on_the_others():
+    model = nnbm.gallery.square_grid(4, 4)
+    few = sample(model, 20, chains=2, initial=np.ones(16), seed=3)
+    more = sample(model, 20, chains=6, initial=np.ones(16), seed=3)
+    assert (few.draws == more.draws[:2]).all()
+
+
+@FEW_DRAWS
+def test_dense_and_sparse_kernels_draw_the_same():
+    """On a chain a field has two terms, whose sum does not depend on the order: equal to the last bit."""
+    path = nnbm.gallery.square_grid(1, 16, coupling=0.5)
+    dense = NNBM(path.bias, path.coupling.toarray())
+    assert (sample(path, 30, seed=1).draws == sample(dense, 30, seed=1).draws).all()
+
+
+def test_chromatic_blocks_cover_every_site_once():
+    grid = nnbm.gallery.square_grid(300, 300, coupling=0.2)
+    blocks = gibbs._by_color(grid.coupling)
+    assert np.sort(blocks.sites).tolist() == list(range(grid.n))
+    assert blocks.bounds[0] == 0
+    assert blocks.bounds[-1] == grid.n
+    i, j = grid.edges
+    block_of = np.empty(grid.n, int)
+    for k in range(blocks.bounds.size - 1):
+        block_of[blocks.sites[blocks.bounds[k] : blocks.bounds[k + 1]]] = k
+    assert (block_of[i] != block_of[j]).all()
+
+
+def test_chromatic_on_a_dense_model():
+    model, upper = MODELS["triple, mixed signs"]
+    s = sample(model, 4000, thin=10, method=Gibbs(order="chromatic"), seed=1)
+    assert (np.abs(s.mean - integrate(model, upper).mean) < 5 * s.mean_error).all()
+
+
+def test_unknown_order_is_refused():
+    with pytest.raises(ValueError, match='order: "sequential" or "chromatic" is meant'):
+        Gibbs(order="random")
