@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 export MPLBACKEND ?= Agg
 
-.PHONY: run test test-all check bench docs lock clean help
+.PHONY: run test test-all check bench accuracy docs lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -29,6 +29,9 @@ check: $(VENV)/.developer ## style, types, layering, dependencies, documentation
 
 bench: $(VENV)/.developer ## speed and accuracy beside the peers, one run: a table and benchmarks/results.json
 	$(BIN)/python -m benchmarks
+
+accuracy: $(VENV)/.developer ## every inference method against long runs and exact trees: a table and a figure (5 minutes)
+	$(BIN)/python -m benchmarks.accuracy
 
 docs: $(VENV)/.developer ## build the documentation into docs/_build/html, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -11,6 +11,8 @@ else:
     _MINE = None
 os.environ["NUMBA_CACHE_DIR"] = os.environ["NNBM_TEST_CACHE"]
 os.environ.setdefault("MPLBACKEND", "Agg")
+# small matrices only: BLAS threads of several test workers would wait for each other
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_unconfigure() -> None:

@@ -1,5 +1,8 @@
 """Files: what was saved comes back, what is broken is refused, nothing half written is left."""
 
+import os
+import stat
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -107,3 +110,151 @@ def test_pickles_are_never_executed(tmp_path):
         load_model(path)
     assert not (tmp_path / "exploded").exists()
     assert zipfile.is_zipfile(path)
+
+
+def corruptions(good: bytes, count: int, seed: int):
+    """Deterministic damage: bytes changed anywhere, and more often in headers; cuts; insertions; fields blown up."""
+    rng = np.random.default_rng(seed)
+    heads = [k for k in range(len(good) - 4) if good[k : k + 2] == b"PK" or good[k : k + 6] == b"\x93NUMPY"]
+    for k in range(count):
+        data = bytearray(good)
+        at = int(rng.choice(heads)) + int(rng.integers(0, 90)) if k % 4 else int(rng.integers(len(data)))
+        at = min(at, len(data) - 9)
+        if k % 5 == 0:
+            data = data[:at]
+        elif k % 5 == 1:
+            data[at : at + int(rng.integers(1, 9))] = b"\xff" * 8
+        elif k % 5 == 2:
+            data[at] ^= 1 << int(rng.integers(8))
+        elif k % 5 == 3:
+            data[at] = int(rng.choice(list(b"09(){}',: \n\x00<|OUf")))
+        else:
+            data[at:at] = rng.bytes(int(rng.integers(1, 40)))
+        yield bytes(data)
+
+
+@pytest.mark.parametrize("what", ["sparse", "dense", "named", "samples"])
+def test_damaged_files_are_value_errors_and_take_no_memory(tmp_path, what):
+    path, bad = tmp_path / "good.npz", tmp_path / "bad.npz"
+    if what == "samples":
+        save_samples(nnbm.sample(MODELS["named"], 300, seed=0), path)
+        load = load_samples
+    else:
+        save_model(MODELS[what], path)
+        load = load_model
+    refused = 0
+    tracemalloc.start()
+    for data in corruptions(path.read_bytes(), 250, seed=1):
+        bad.write_bytes(data)
+        try:
+            load(bad)
+        except ValueError as error:
+            assert str(bad) in str(error)  # noqa: PT017 (some damage is harmless)
+            refused += 1
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert refused > 100
+    assert peak < 20e6
+
+
+def with_member(path: Path, name: str, content: bytes, compression=zipfile.ZIP_STORED) -> Path:
+    with zipfile.ZipFile(path, "w") as file:
+        for key, value in {"format": np.array("nnbm model 1"), "names": np.array([], dtype=np.str_)}.items():
+            with file.open(f"{key}.npy", "w") as member:
+                np.lib.format.write_array(member, value)
+        file.writestr(f"{name}.npy", content, compression)
+    return path
+
+
+@pytest.mark.parametrize("shape", ["(1000000000000,)", "(-1,)", "(99999999999999999999999,)", "(2, 10**9)"])
+def test_a_header_that_promises_too_much_is_refused_before_memory_is_taken(tmp_path, shape):
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(16)
+    with pytest.raises(ValueError, match="is not a sound npz file"):
+        load_model(with_member(tmp_path / "m.npz", "bias", content))
+
+
+def test_a_zip_bomb_is_refused(tmp_path):
+    path = with_member(tmp_path / "m.npz", "bias", bytes(10**8), zipfile.ZIP_DEFLATED)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"bias\.npy is compressed"):
+        load_model(path)
+    assert tracemalloc.get_traced_memory()[1] < 1e6
+    tracemalloc.stop()
+
+
+def test_indices_outside_the_matrix_are_refused_not_followed(tmp_path):
+    """The diagonal is intact, so that nothing but the indices can be wrong."""
+    w = MODELS["sparse"].coupling
+    indices = w.indices.copy()
+    indices[1] = 10**9
+    assert w.diagonal()[0] == w.data[0]
+    parts = {"format": np.array("nnbm model 1"), "names": np.array([], dtype=np.str_), "bias": np.zeros(20)}
+    path = write(tmp_path / "m.npz", **parts, data=w.data, indices=indices, indptr=w.indptr)
+    with pytest.raises(ValueError, match=r"m\.npz does not hold a sound model: coupling: this csr matrix is broken"):
+        load_model(path)
+
+
+GOOD_DRAWS = {
+    "format": np.array("nnbm samples 1"),
+    "draws": np.ones((2, 5, 3)),
+    "names": np.array(["a", "b", "c"]),
+    "method": np.array("gibbs"),
+    "burn_in": np.array(3),
+    "thin": np.array(1),
+    "seconds": np.array(0.5),
+    "interrupted": np.array(False),
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"draws": np.ones((5, 3))}, r"draws: shape \(chains, draws, n\) is needed; its shape is \(5, 3\)"),
+        ({"draws": np.ones((2, 0, 3))}, r"its shape is \(2, 0, 3\)"),
+        ({"draws": np.ones((2, 5, 3)) * 1j}, "draws: real numbers are needed, but its dtype is complex128"),
+        ({"draws": np.full((2, 5, 3), np.nan)}, r"draws: every value must be finite, but draws\[0, 0, 0\] = nan"),
+        ({"names": np.array(["a", "b"])}, "there are 2 for 3"),
+        ({"names": np.array([1.0, 2.0, 3.0])}, "names: a row of strings is needed"),
+        ({"thin": np.array(2.5)}, "thin: a whole number is needed"),
+        ({"thin": np.array(0)}, "thin: at least 1 is needed"),
+        ({"burn_in": np.array([3])}, "burn_in: a whole number is needed"),
+        ({"seconds": np.array(np.nan)}, "seconds: every value must be finite"),
+        ({"seconds": np.array("soon")}, "seconds: one value of NumPy's kind 'f'"),
+        ({"method": np.array(["gibbs"])}, "method: one value"),
+        ({"interrupted": np.array([False, True])}, "interrupted: one value"),
+    ],
+)
+def test_unsound_draws_are_refused(tmp_path, change, message):
+    assert load_samples(write(tmp_path / "good.npz", **GOOD_DRAWS)).draws.shape == (2, 5, 3)
+    with pytest.raises(ValueError, match=rf"bad\.npz does not hold sound draws: .*{message}"):
+        load_samples(write(tmp_path / "bad.npz", **GOOD_DRAWS | change))
+
+
+def test_a_missing_array_is_named(tmp_path):
+    parts = {key: value for key, value in GOOD_DRAWS.items() if key != "thin"}
+    with pytest.raises(ValueError, match=r"bad\.npz lacks its array thin"):
+        load_samples(write(tmp_path / "bad.npz", **parts))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX's")
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o007, 0o660), (0o077, 0o600)])
+def test_files_get_the_mode_that_the_umask_leaves(tmp_path, mask, mode):
+    before = os.umask(mask)
+    try:
+        save_model(MODELS["dense"], tmp_path / "m.npz")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "m.npz").stat().st_mode) == mode
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need rights elsewhere")
+def test_saving_through_a_link_replaces_its_target(tmp_path):
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there" / "m.npz", tmp_path / "link.npz"
+    link.symlink_to(target)
+    for model in (MODELS["dense"], MODELS["named"]):  # the first time the link leads nowhere yet
+        save_model(model, link)
+        assert link.is_symlink()
+        assert load_model(target) == model
+        assert [path.name for path in target.parent.iterdir()] == ["m.npz"]

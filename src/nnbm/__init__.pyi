@@ -1,8 +1,13 @@
 from . import gallery as gallery
 from . import plots as plots
 from .errors import NoSite as NoSite
+from .errors import NotConverged as NotConverged
 from .errors import NotCopositive as NotCopositive
 from .errors import UnreliableWarning as UnreliableWarning
+from .inference.infer import infer as infer
+from .inference.result import Inference as Inference
+from .inference.result import Status as Status
+from .inference.solver import Options as Options
 from .model import NNBM as NNBM
 from .sampling.gibbs import Gibbs as Gibbs
 from .sampling.result import Samples as Samples

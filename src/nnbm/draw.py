@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
-from nnbm.arrays import FloatArray, as_floats, forbid
+from nnbm.arrays import FloatArray, as_floats, broadcast, forbid
+from nnbm.kernels import kernel
 from nnbm.stream import Seed, Stream, StreamArray, exponential, load, next_bits, store, streams, uniform
 
 __all__ = ["excess", "truncated_normal"]
@@ -50,7 +50,7 @@ _GUIDE = np.maximum(
 ).astype(np.int16)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _strip_of(wall: float) -> np.int64:
     """The strip, 1 .. 2 * _STRIPS, that holds -_REACH <= wall < _REACH."""
     strip = np.int64(_GUIDE[np.uint64((wall + _REACH) * _GUIDE_SCALE)])
@@ -59,7 +59,7 @@ def _strip_of(wall: float) -> np.int64:
     return strip
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _tail_trial(wall: float, stream: Stream) -> tuple[float, Stream]:
     """One exponential proposal of rate wall > 0 for x - wall, x a standard normal beyond it; -1 if refused."""
     e, stream = exponential(stream)
@@ -71,7 +71,7 @@ def _tail_trial(wall: float, stream: Stream) -> tuple[float, Stream]:
     return -1.0, stream
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _strip_trial(
     strip: np.int64, wall: float, wall_strip: np.int64, coin: np.uint64, stream: Stream
 ) -> tuple[float, Stream]:
@@ -94,10 +94,16 @@ def _strip_trial(
     return -1.0, stream
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def excess(wall: float, stream: Stream) -> tuple[float, Stream]:
-    """x - wall for a standard normal x conditioned on x > wall; any finite wall, exact in law."""
+    """x - wall for a standard normal x conditioned on x > wall; any finite wall, exact in law.
+
+    Of a wall that is no number, or beyond all of them, NaN comes back; of -inf, inf. Such a state of a chain stays
+    not finite: every neighbour of it becomes so before it is drawn again.
+    """
     if wall > _FAR_WALL:
+        if wall == np.inf:
+            return np.nan, stream
         over, stream = _tail_trial(wall, stream)
         while over < 0.0:
             over, stream = _tail_trial(wall, stream)
@@ -118,17 +124,23 @@ def excess(wall: float, stream: Stream) -> tuple[float, Stream]:
             beyond, stream = _tail_trial(_REACH, stream)
             x = _REACH + beyond if piece else -_REACH - beyond
             over = x - wall if beyond > 0.0 else -1.0
-        if over > 0.0:
+        if not over <= 0.0:  # NaN is handed on; asking for over > 0 would wait for ever
             return over, stream
 
 
-@njit(cache=True, nogil=True)
+@kernel(error_model="numpy")
 def _fill(l: FloatArray, r: FloatArray, row: StreamArray, out: FloatArray) -> None:
     stream = load(row)
     for k in range(out.size):
         scale = 1.0 / math.sqrt(r[k])
-        over, stream = excess(-l[k] * scale, stream)
-        out[k] = over * scale
+        wall = -l[k] * scale
+        if wall < np.inf:
+            over, stream = excess(wall, stream)
+            out[k] = over * scale
+        else:
+            # r/l² is below all floats: an exponential of rate -l, exactly
+            over, stream = exponential(stream)
+            out[k] = over / -l[k]
     store(stream, row)
 
 
@@ -137,21 +149,24 @@ def truncated_normal(
 ) -> FloatArray:
     """Independent draws from q(x; l, r) ∝ exp(l x - r x²/2) on x >= 0, l and r > 0 broadcast to `size`.
 
-    In other words: normal of mean l/r and variance 1/r, truncated to x >= 0 (EQ 2).
+    In other words: normal of mean l/r and variance 1/r, truncated to x >= 0 (EQ 2). Refused where l/r is not a float.
 
     >>> import numpy as np
     >>> x = truncated_normal([-1e6, 0.0, 3.0], 1.0, size=(1000, 3), seed=0)
     >>> bool((x > 0).all()), np.round(x.mean(axis=0)[1:], 1)
     (True, array([0.8, 3. ]))
     """
-    slope, curvature = as_floats("l", l), as_floats("r", r)
+    slope, curvature = broadcast(l=as_floats("l", l), r=as_floats("r", r))
     forbid("r", curvature, curvature <= 0, "r must be positive", "Without it the density has no norm.")
-    shape = np.broadcast_shapes(slope.shape, curvature.shape) if size is None else size
-    out = np.empty(shape)
-    _fill(
-        np.broadcast_to(slope, out.shape).ravel(),
-        np.broadcast_to(curvature, out.shape).ravel(),
-        streams(seed, 1)[0],
-        out.reshape(-1),
-    )
+    with np.errstate(over="ignore", under="ignore"):
+        forbid("l", slope, slope / curvature == np.inf, "l/r must be a float", "Measure x in a larger unit.")
+    out = np.empty(slope.shape if size is None else size)
+    try:
+        slope, curvature = np.broadcast_to(slope, out.shape), np.broadcast_to(curvature, out.shape)
+    except ValueError as error:
+        raise ValueError(
+            f"size: l and r must broadcast to it, but size = {size} and their common shape is {slope.shape}. "
+            "Its last axes are theirs."
+        ) from error
+    _fill(slope.ravel(), curvature.ravel(), streams(seed, 1)[0], out.reshape(-1))
     return out

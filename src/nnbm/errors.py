@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from nnbm.arrays import FloatArray, IntArray
 
-__all__ = ["NoSite", "NotCopositive", "UnreliableWarning"]
+__all__ = ["NoSite", "NotConverged", "NotCopositive", "UnreliableWarning"]
 
 
 class NoSite(ValueError):
@@ -13,6 +15,14 @@ class NoSite(ValueError):
     def __init__(self, message: str, indices: IntArray) -> None:
         super().__init__(message)
         self.indices = indices
+
+
+class NotConverged(RuntimeError):
+    """A method found no solution to rely on; `result` is the partial one."""
+
+    def __init__(self, message: str, result: Any) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 class NotCopositive(ValueError):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nnbm.arrays import as_floats
+from nnbm.arrays import FloatArray, as_floats, as_reals, as_sparse_floats, first_place
 from nnbm.model import NNBM
 
 __all__ = ["from_least_squares", "orientation_tuning", "random_graph", "square_grid", "two_modes"]
@@ -119,15 +119,31 @@ def from_least_squares(design: ArrayLike | Any, response: ArrayLike, sigma: floa
     array([12., 24.])
     """
     y = as_floats("response", response)
-    a: Any = sparse.csr_array(design) if sparse.issparse(design) else as_floats("design", design)
+    a: Any = as_sparse_floats("design", design) if sparse.issparse(design) else as_floats("design", design)
     if a.ndim != 2 or y.shape != a.shape[:1]:
         raise ValueError(
             f"design, response: shapes (rows, n) and (rows,) are needed, but they are {a.shape} and {y.shape}."
         )
-    if not (np.isfinite(sigma) and sigma > 0):
-        raise ValueError(f"sigma: the noise's standard deviation must be positive, but sigma = {sigma}.")
-    precision = sigma**-2
-    return NNBM((a.T @ y) * precision, (a.T @ a) * precision)
+    noise = as_reals("sigma", sigma)
+    if noise.size != 1 or not (np.isfinite(noise) & (noise > 0)).all():
+        raise ValueError(f"sigma: the noise's standard deviation must be a positive number, but sigma = {sigma}.")
+    with np.errstate(all="ignore"):  # what overflows is reported by its column
+        scaled, target = a / float(noise.item()), y / float(noise.item())
+        coupling, bias = scaled.T @ scaled, scaled.T @ target
+    _check_columns(coupling.diagonal(), bias)
+    return NNBM(bias, coupling)
+
+
+def _check_columns(squares: FloatArray, products: FloatArray) -> None:
+    """Refuse columns of the design that leave their variable without a finite, positive w_ii."""
+    bad = ~(np.isfinite(squares) & (squares > 0) & np.isfinite(products))
+    if bad.any():
+        (j,) = first_place(bad)
+        raise ValueError(
+            f"design, sigma: every column's squares over sigma² must sum to a positive float, but column {j} of design "
+            f"gives {squares[j]}. Drop a column of zeros, since nothing is known of its variable; rescale one that is "
+            "very small or large."
+        )
 
 
 def _symmetric(i: Any, j: Any, w: Any, diagonal: Any) -> sparse.csr_array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nnbm.arrays import FloatArray, IntArray, as_floats, first_place, forbid
+from nnbm.arrays import FloatArray, IntArray, as_floats, as_reals, as_sparse_floats, as_whole, first_place, forbid
 from nnbm.copositive import Copositivity, examine
 from nnbm.errors import NotCopositive
 
@@ -28,7 +29,9 @@ class NNBM:
 
     bias: (n,). coupling: (n, n), symmetric with positive diagonal, strictly copositive; a dense array or any
     scipy.sparse matrix, copied and kept in its kind (sparse as CSR; explicit zeros are not edges). names: (n,)
-    labels used in tables, figures and messages. A model cannot be changed; its arrays are read-only.
+    labels used in tables, figures and messages; None takes those of a labelled table (pandas), if they are strings.
+    Attributes cannot be set and every array is read-only, the three inside a sparse coupling included; SciPy's sparse
+    object around them cannot be sealed, so do not assign to it.
 
     >>> model = NNBM([0.5, -0.2], [[1.0, 0.3], [0.3, 2.0]], names=["a", "b"])
     >>> model
@@ -48,6 +51,7 @@ x[1] = 0.5 has x'Wx = -0.5. Raise the diagonal or weaken the negative couplings 
     copositivity: Copositivity  # how we know that Z is finite, or that we do not
 
     def __init__(self, bias: ArrayLike, coupling: ArrayLike | Any, *, names: Sequence[str] | None = None) -> None:
+        labels = names if names is not None else _labels(bias, coupling)
         b = as_floats("bias", bias)
         if b.ndim != 1 or b.size == 0:
             raise ValueError(f"bias: one number per variable, shape (n,), is needed; its shape is {b.shape}.")
@@ -65,7 +69,7 @@ x[1] = 0.5 has x'Wx = -0.5. Raise the diagonal or weaken the negative couplings 
         # frozen: the only place where attributes are set
         object.__setattr__(self, "bias", b)
         object.__setattr__(self, "coupling", w)
-        object.__setattr__(self, "names", _checked_names(names, b.size))
+        object.__setattr__(self, "names", _checked_names(labels, b.size))
         object.__setattr__(self, "copositivity", copositivity)
 
     @property
@@ -84,7 +88,10 @@ x[1] = 0.5 has x'Wx = -0.5. Raise the diagonal or weaken the negative couplings 
         upper = sparse.triu(self.coupling, k=1, format="coo")
         i, j = upper.row.astype(np.int64), upper.col.astype(np.int64)
         order = np.lexsort((j, i))
-        return i[order], j[order]
+        ordered = i[order], j[order]
+        for part in ordered:
+            part.flags.writeable = False
+        return ordered
 
     @property
     def edge_couplings(self) -> FloatArray:
@@ -111,23 +118,29 @@ x[1] = 0.5 has x'Wx = -0.5. Raise the diagonal or weaken the negative couplings 
 
         x: (..., n), whose own entry at `site` does not matter; l has shape (...).
         """
-        if not -self.n <= site < self.n:
-            raise IndexError(f"site: 0 to {self.n - 1} is meant, but site = {site}.")
-        i = site % self.n
-        others = self._points(x).copy()
+        chosen = as_whole("site", site)
+        if not -self.n <= chosen < self.n:
+            raise IndexError(f"site: 0 to {self.n - 1} is meant, but site = {chosen}.")
+        i = chosen % self.n
+        others = self._with_last_axis(x).copy()
         others[..., i] = 0.0
+        others = self._points(others)
         row = self.coupling[[i], :]
         return np.asarray(self.bias[i] - (row @ others.reshape(-1, self.n).T).reshape(others.shape[:-1])), float(
             self.diagonal[i]
         )
 
-    def _points(self, x: ArrayLike) -> FloatArray:
-        points = as_floats("x", x)
+    def _with_last_axis(self, x: ArrayLike) -> FloatArray:
+        points = as_reals("x", x)
         if points.ndim == 0 or points.shape[-1] != self.n:
             raise ValueError(
                 f"x: the last axis must hold the {self.n} variables, but its shape is {points.shape}. "
                 "Transpose it, or pick the model's columns."
             )
+        return points
+
+    def _points(self, x: ArrayLike) -> FloatArray:
+        points = as_floats("x", self._with_last_axis(x))
         forbid("x", points, points < 0, "the model lives on x >= 0", "Clip it or drop that row.")
         return points
 
@@ -147,7 +160,7 @@ x[1] = 0.5 has x'Wx = -0.5. Raise the diagonal or weaken the negative couplings 
         return mine.nnz == theirs.nnz and (mine != theirs).nnz == 0
 
     def __hash__(self) -> int:
-        return hash((self.names, self.bias.tobytes()))
+        return hash((self.names, (self.bias + 0.0).tobytes()))  # -0.0 == 0.0, but not their bytes
 
 
 def _dense_coupling(coupling: ArrayLike) -> FloatArray:
@@ -156,22 +169,21 @@ def _dense_coupling(coupling: ArrayLike) -> FloatArray:
     w = w.copy()
     _check_diagonal(np.diagonal(w))
     scale = np.sqrt(np.diagonal(w))
-    difference = np.abs(w - w.T)
+    with np.errstate(over="ignore"):  # inf is uneven, too
+        difference = np.abs(w - w.T)
     uneven = difference > _ASYMMETRY * np.outer(scale, scale)
     if uneven.any():
         i, j = first_place(uneven)
         raise _asymmetric(i, j, w[i, j], w[j, i])
     if difference.any():
-        w = 0.5 * (w + w.T)
+        w = 0.5 * w + 0.5 * w.T  # halves first: their sum may not be a float
     w.flags.writeable = False
     return w
 
 
 def _sparse_coupling(coupling: Any) -> sparse.csr_array:
     _require_square(coupling.shape)
-    w = sparse.csr_array(coupling, copy=True)
-    w.data = as_floats("coupling.data", w.data)
-    w.sum_duplicates()
+    w = as_sparse_floats("coupling", coupling)
     w.eliminate_zeros()
     _check_diagonal(w.diagonal())
     scale = np.sqrt(w.diagonal())
@@ -179,13 +191,14 @@ def _sparse_coupling(coupling: Any) -> sparse.csr_array:
     transposed.sort_indices()
     same_pattern = np.array_equal(w.indptr, transposed.indptr) and np.array_equal(w.indices, transposed.indices)
     if not (same_pattern and np.array_equal(w.data, transposed.data)):
-        difference = sparse.coo_array(abs(w - transposed))
+        with np.errstate(over="ignore"):
+            difference = sparse.coo_array(abs(w - transposed))
         i, j = difference.coords
         uneven = difference.data > _ASYMMETRY * scale[i] * scale[j]
         if uneven.any():
             k = int(np.argmax(uneven))
             raise _asymmetric(int(i[k]), int(j[k]), w[i[k], j[k]], w[j[k], i[k]])
-        w = sparse.csr_array(0.5 * (w + transposed))
+        w = sparse.csr_array(0.5 * w + 0.5 * transposed)
         w.sort_indices()
     for part in (w.data, w.indices, w.indptr):
         part.flags.writeable = False
@@ -214,15 +227,36 @@ def _asymmetric(i: int, j: int, upper: float, lower: float) -> ValueError:
     )
 
 
+def _labels(bias: Any, coupling: Any) -> Sequence[str] | None:
+    """The names in labelled tables (pandas, known by what they offer), once they are seen to agree in their order."""
+    if not (hasattr(coupling, "columns") and hasattr(coupling, "index")):
+        return None
+    rows, columns = list(coupling.index), list(coupling.columns)
+    if rows != columns:
+        raise ValueError(
+            "coupling: its rows and columns must be labelled alike, in one order, but the labels differ. "
+            "Reorder it, e.g. coupling.loc[coupling.columns]."
+        )
+    biases = getattr(bias, "index", rows)
+    if not callable(biases) and list(biases) != rows:  # a list has a method of this name
+        raise ValueError(
+            "bias: its labels must be those of coupling, in the same order, but they differ. "
+            "Reorder it, e.g. bias.loc[coupling.columns]."
+        )
+    return rows if all(isinstance(label, str) for label in rows) else None
+
+
 def _checked_names(names: Sequence[str] | None, n: int) -> tuple[str, ...]:
     if names is None:
         return ()
+    if isinstance(names, str):
+        raise TypeError(f"names: one name per variable is needed, but names = {names!r} is one string. Use a list.")
     labels = tuple(str(name) for name in names)
     if len(labels) != n:
         raise ValueError(f"names: one name per variable is needed, but there are {len(labels)} for {n} variables.")
-    if len(set(labels)) < n:
-        twice = next(name for name in labels if labels.count(name) > 1)
-        raise ValueError(f"names: they must differ, but {twice!r} stands more than once. Rename one of them.")
+    (name, times), *_ = Counter(labels).most_common(1)
+    if times > 1:
+        raise ValueError(f"names: they must differ, but {name!r} stands more than once. Rename one of them.")
     return labels
 
 

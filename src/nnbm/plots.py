@@ -9,6 +9,7 @@ import numpy as np
 
 from nnbm.arrays import FloatArray
 from nnbm.model import NNBM
+from nnbm.sampling.diagnostics import FEWEST_DRAWS, RHAT_LIMIT, ess, mean_error, rhat
 from nnbm.sampling.result import Samples
 
 if TYPE_CHECKING:
@@ -80,13 +81,23 @@ def _means(axes: Axes, samples: Samples) -> None:
 
 def _covariance(figure: Figure, axes: Axes, samples: Samples) -> None:
     first = samples.draws[:, :, :_MOST_IN_MATRIX].reshape(-1, min(samples.n, _MOST_IN_MATRIX))
-    correlation = np.atleast_2d(np.corrcoef(first, rowvar=False))
+    correlation = _correlation(first)
     np.fill_diagonal(correlation, 0.0)
     bound = max(float(np.abs(correlation).max()), 1e-3)
     image = axes.imshow(correlation, cmap="RdBu_r", vmin=-bound, vmax=bound, interpolation="nearest")
     figure.colorbar(image, ax=axes, shrink=0.85)
     cut = f" (first {_MOST_IN_MATRIX})" if samples.n > _MOST_IN_MATRIX else ""
     axes.set(title=f"Correlations{cut}", xlabel="variable", ylabel="variable")
+
+
+def _correlation(draws: FloatArray) -> FloatArray:
+    """(n, n) correlations of draws (count, n); 0 where a variable never varies, as in a single draw."""
+    centred = draws - draws.mean(axis=0)
+    size = np.abs(centred).max(axis=0)
+    unit = centred / np.where(size > 0, size, 1.0)  # so that no square leaves the floats
+    norm = np.sqrt(np.square(unit).sum(axis=0))
+    unit /= np.where(norm > 0, norm, 1.0)
+    return unit.T @ unit
 
 
 def _energy_trace(axes: Axes, model: NNBM, samples: Samples) -> None:
@@ -97,12 +108,13 @@ def _energy_trace(axes: Axes, model: NNBM, samples: Samples) -> None:
 
 
 def _mixing(axes: Axes, samples: Samples) -> None:
-    shown = samples.draws[:, :, :_MOST_IN_MATRIX]
-    from nnbm.sampling.diagnostics import ess, rhat  # arviz-stats behind it
-
-    axes.scatter(ess(shown), rhat(shown), s=14, color=_BLUE, alpha=0.7)
-    axes.axhline(1.01, color=_ORANGE, lw=1, ls="--", label="1.01: not agreed above")
     axes.set(title="Mixing, one dot a variable", xlabel="effective sample size (bulk)", ylabel="R-hat")
+    if samples.draws.shape[1] < FEWEST_DRAWS:
+        axes.text(0.5, 0.5, "too few draws to tell", ha="center", va="center", transform=axes.transAxes)
+        return
+    shown = samples.draws[:, :, :_MOST_IN_MATRIX]
+    axes.scatter(ess(shown), rhat(shown), s=14, color=_BLUE, alpha=0.7)
+    axes.axhline(RHAT_LIMIT, color=_ORANGE, lw=1, ls="--", label=f"{RHAT_LIMIT}: not agreed above")
     axes.legend()
 
 
@@ -154,10 +166,17 @@ def _turned_to_zero(draws: FloatArray) -> FloatArray:
 
 def _tuning_means(axes: Axes, samples: Samples) -> None:
     """By symmetry every neuron has the same mean: what is left is Monte-Carlo error."""
+    judged = samples.draws.shape[1] >= FEWEST_DRAWS
     axes.errorbar(
-        _angles(samples.n), samples.mean, yerr=2.0 * samples.mean_error, fmt="o", ms=4, lw=1, color=_BLUE,
-        label="mean ± 2 Monte-Carlo errors",
-    )  # fmt: skip
+        _angles(samples.n),
+        samples.mean,
+        yerr=2.0 * mean_error(samples.draws) if judged else None,
+        fmt="o",
+        ms=4,
+        lw=1,
+        color=_BLUE,
+        label="mean ± 2 Monte-Carlo errors" if judged else "mean",
+    )
     axes.axhline(float(samples.mean.mean()), color=_GREY, lw=1, ls="--", label="average over neurons")
     axes.set(title="Means: equal by symmetry", xlabel="preferred angle (°)", ylabel=r"$\langle x_i \rangle$")
     axes.set(xticks=(0, 90, 180, 270, 360))

@@ -7,33 +7,70 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from nnbm.arrays import FloatArray, IntArray
+from nnbm.sampling import diagnostics
+from nnbm.sampling.diagnostics import FEWEST_DRAWS, RHAT_LIMIT
 from nnbm.sampling.result import Samples
 
 __all__ = ["samples_table"]
 
+_MOST_JUDGED = 200  # variables; ESS and R-hat take some two milliseconds each
+
 
 def samples_table(samples: Samples, *, rows: int = 12) -> RenderableType:
-    """Mean with its Monte-Carlo error, sd, ESS and R-hat; the `rows` least certain variables (lowest ESS) if more."""
-    ess, rhat, error = samples.ess(), samples.rhat(), samples.mean_error
-    shown = np.sort(np.argsort(ess, kind="stable")[:rows])
+    """Mean with its Monte-Carlo error, sd, ESS and R-hat of at most `rows` variables: the least certain ones.
+
+    Those are the ones of lowest ESS. Of more than 200 variables it is those of highest plain split R-hat, which is
+    cheap, and only they are judged. Too few draws to judge anything leave a dash.
+    """
     chains, draws, n = samples.draws.shape
+    judged = draws >= FEWEST_DRAWS
+    places = diagnostics.suspects(samples.draws, n if n <= _MOST_JUDGED else rows) if judged else np.arange(n)[:rows]
+    part = samples.draws[:, :, places]
+    unknown = np.full(places.size, np.nan)
+    ess, rhat, error = (
+        (diagnostics.ess(part), diagnostics.rhat(part), diagnostics.mean_error(part)) if judged else (unknown,) * 3
+    )
+    shown = np.sort(np.argsort(ess, kind="stable")[:rows])
     table = Table(title=f"{n} variables, {chains} chains x {draws} draws, {samples.method}")
     for heading in ("variable", "mean", "± error", "sd", "ESS bulk", "R-hat"):
         table.add_column(heading, justify="left" if heading == "variable" else "right", no_wrap=True)
-    for i in shown:
+    _add_rows(table, samples, places[shown], ess[shown], rhat[shown], error[shown])
+    if shown.size < n:
+        table.caption = f"{_choice(judged, places.size == n, shown.size)}; {n - shown.size} more are not shown"
+    return Group(table, _verdict(samples, ess, rhat, "" if places.size == n else " of these"))
+
+
+def _add_rows(
+    table: Table, samples: Samples, places: IntArray, ess: FloatArray, rhat: FloatArray, error: FloatArray
+) -> None:
+    draws = samples.draws[:, :, places]
+    mean, sd = draws.mean(axis=(0, 1)), draws.std(axis=(0, 1))
+    for k, i in enumerate(places):
         table.add_row(
             Text(samples.label(int(i))),
-            f"{samples.mean[i]:.4g}",
-            f"{error[i]:.1g}",
-            f"{np.sqrt(samples.variance[i]):.4g}",
-            f"{ess[i]:,.0f}",
-            Text(f"{rhat[i]:.3f}", style="" if rhat[i] <= 1.01 else "bold red"),
+            f"{mean[k]:.4g}",
+            _or_dash(error[k], ".1g"),
+            f"{sd[k]:.4g}",
+            _or_dash(ess[k], ",.0f"),
+            Text(_or_dash(rhat[k], ".3f"), style="" if rhat[k] <= RHAT_LIMIT else "bold red"),
         )
-    if shown.size < n:
-        table.caption = f"the {shown.size} of lowest ESS; {n - shown.size} more"
-    lowest = float(np.min(ess))
-    verdict = Text.assemble(
-        f"largest R-hat {np.max(rhat):.3f}, smallest ESS {lowest:,.0f} ",
-        f"({lowest / samples.seconds:,.0f} per second), {samples.seconds:.2f} s of sampling",
-    )
-    return Group(table, verdict)
+
+
+def _choice(judged: bool, all_judged: bool, shown: int) -> str:
+    if not judged:
+        return f"the first {shown}"
+    return f"the {shown} of lowest ESS" if all_judged else f"the {shown} of highest plain R-hat"
+
+
+def _verdict(samples: Samples, ess: FloatArray, rhat: FloatArray, of_these: str) -> Text:
+    seconds = f"{samples.seconds:.2f} s of sampling"
+    if not (np.isfinite(ess).any() and np.isfinite(rhat).any()):
+        return Text(f"R-hat and ESS cannot be told from these draws; {seconds}")
+    lowest = float(np.nanmin(ess))
+    rate = f"({lowest / samples.seconds:,.0f} per second)" if samples.seconds > 0 else ""
+    return Text(f"largest R-hat{of_these} {np.nanmax(rhat):.3f}, smallest ESS {lowest:,.0f} {rate}, {seconds}")
+
+
+def _or_dash(value: float, form: str) -> str:
+    return "–" if np.isnan(value) else format(value, form)

@@ -1,9 +1,10 @@
 """One variable: q(x; l, r) ∝ exp(l x - r x²/2) on its own domain (EQ 2).
 
-A *site* answers four questions, and no method may ask for more: the log-partition function, the cumulants of x,
-which (l, r) have given moments, and (in `draw`) a random x. Everything else, all moments and all derivatives,
-follows from the cumulants by identities that hold on any domain, because ln Z1 solves the heat equation
-d ln Z1/dr = -1/2 (d² ln Z1/dl² + (d ln Z1/dl)²); they live in `SiteMoments`. `HalfLine` is the site on x >= 0.
+A *site* answers three questions, and no inference method may ask for more: the log-partition function, the cumulants
+of x, and which (l, r) have given moments. (Samplers ask a fourth, a random x; `draw` answers it.) Everything else,
+all moments and all derivatives, follows from the cumulants by identities that hold on any domain, because ln Z1
+solves the heat equation d ln Z1/dr = -1/2 (d² ln Z1/dl² + (d ln Z1/dl)²); they live in `SiteMoments`. `HalfLine` is
+the site on x >= 0.
 
 The textbook formulas lose all digits for l/sqrt r << 0. Here every cumulant is a derivative K_n(z) of
 K_0(z) = ln int_0^inf exp(z x - x²/2) dx at z = l/sqrt r, read off one table of Taylor coefficients (moderate z),
@@ -18,11 +19,11 @@ from importlib.resources import files
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numba import njit
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from nnbm.arrays import FloatArray, as_floats, forbid
+from nnbm.arrays import FloatArray, as_floats, broadcast, forbid
 from nnbm.errors import NoSite
+from nnbm.kernels import kernel
 
 __all__ = [
     "HALF_LINE",
@@ -30,7 +31,6 @@ __all__ = [
     "Site",
     "SiteDerivatives",
     "SiteMoments",
-    "mean_variance",
     "natural_from_scaled",
     "statistics",
 ]
@@ -49,6 +49,8 @@ _SHARE_AT_TABLE_END = float(_NODE_SHARE[-1])
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _NEWTON_STEPS, _LAST_STEP = 6, 1e-8  # convergence is quadratic: after a step below 1e-8 rounding is reached
 _VELTKAMP = 134217729.0  # 2^27 + 1
+_NORMAL_SHARE = 1e-100  # of variance in mean²: below it r = 1/variance and l = mean/variance to the last digit
+_SPREAD = "More spread than an exponential's means several modes: use a method that needs no site moments."
 
 
 class Statistics(NamedTuple):
@@ -63,7 +65,7 @@ class Statistics(NamedTuple):
     k6: float
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _from_table(z: float) -> tuple[float, float, float, float, float, float, float]:
     """K_0 .. K_6 for -8 <= z <= 4: Taylor about the nearest node, all seven chains side by side."""
     node = int((z - _TABLE_START) * _NODES_PER_UNIT + 0.5)
@@ -84,7 +86,7 @@ def _from_table(z: float) -> tuple[float, float, float, float, float, float, flo
     return k0, k1, k2, k3, k4, k5, k6
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _tail_polynomial(order: int, t: float) -> float:
     """G_order at t = 64/z² (EQ 2's tail form, to full precision)."""
     total = 0.0
@@ -93,25 +95,24 @@ def _tail_polynomial(order: int, t: float) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
-def _from_tail(z: float) -> tuple[float, float, float, float, float, float, float]:
-    """K_0 .. K_6 for z < -8."""
-    e = -1.0 / z
-    u = e * e
+@kernel(error_model="numpy")
+def _from_tail(l: float, z: float) -> Statistics:
+    """ln Z1 and the cumulants for z < -8, (n-1)! G_n / (-l)^n: an exponential's, corrected; z may be -inf."""
+    e = -1.0 / l
+    u = 1.0 / (z * z)
     t = 64.0 * u
-    e3 = u * e
-    return (
+    return Statistics(
         math.log(e) + u * _tail_polynomial(0, t),
         e * _tail_polynomial(1, t),
-        u * _tail_polynomial(2, t),
-        2.0 * e3 * _tail_polynomial(3, t),
-        6.0 * u * u * _tail_polynomial(4, t),
-        24.0 * e3 * u * _tail_polynomial(5, t),
-        120.0 * e3 * e3 * _tail_polynomial(6, t),
+        e * e * _tail_polynomial(2, t),
+        2.0 * (e * e * e * _tail_polynomial(3, t)),
+        6.0 * (e * e * e * e * _tail_polynomial(4, t)),
+        24.0 * (e * e * e * e * e * _tail_polynomial(5, t)),
+        120.0 * (e * e * e * e * e * e * _tail_polynomial(6, t)),
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _from_hazard(z: float) -> tuple[float, float, float, float, float, float, float]:
     """K_0 .. K_6 for z > 4 by Leibniz on h' = -h u, u = z + h (no cancellation there)."""
     below = 0.5 * math.erfc(z * math.sqrt(0.5))
@@ -126,36 +127,33 @@ def _from_hazard(z: float) -> tuple[float, float, float, float, float, float, fl
     return 0.5 * z * z + _HALF_LOG_2PI + math.log1p(-below), u, u1, h2, h3, h4, h5
 
 
-@njit(cache=True, nogil=True)
-def _standard(z: float) -> tuple[float, float, float, float, float, float, float]:
-    """K_0 .. K_6 at r = 1."""
-    if z > _TABLE_END:
-        return _from_hazard(z)
-    if z < _TABLE_START:
-        return _from_tail(z)
-    return _from_table(z)
-
-
-@njit(cache=True, nogil=True)
+@kernel(error_model="numpy")
 def statistics(l: float, r: float) -> Statistics:
-    """Ln Z1 and the first six cumulants of q(x; l, r) on x >= 0: the numba scalar all else is made of."""
+    """Ln Z1 and the first six cumulants of q(x; l, r) on x >= 0: the numba scalar all else is made of.
+
+    What is beyond floats comes back as inf or 0, never as NaN: ln Z1 from l/sqrt r = 1e154 on, the mean where l/r is
+    (the unit of x is then too small), a sixth cumulant where the mean is below 1e-54 or above 1e51.
+    """
     scale = 1.0 / math.sqrt(r)
     z = l * scale
-    k0, k1, k2, k3, k4, k5, k6 = _standard(z)
-    s2 = scale * scale
-    s3 = s2 * scale
-    log_partition = k0 - 0.5 * math.log(r)
-    return Statistics(log_partition, k1 * scale, k2 * s2, k3 * s3, k4 * s2 * s2, k5 * s3 * s2, k6 * s3 * s3)
+    if z < _TABLE_START:
+        return _from_tail(l, z)
+    if z == np.inf:
+        return Statistics(np.inf, np.inf, 1.0 / r, 0.0, 0.0, 0.0, 0.0)
+    k0, k1, k2, k3, k4, k5, k6 = _from_hazard(z) if z > _TABLE_END else _from_table(z)
+    # a factor at a time: 0 times a power of scale that is inf would be NaN
+    return Statistics(
+        k0 - 0.5 * math.log(r),
+        k1 * scale,
+        k2 * scale * scale,
+        k3 * scale * scale * scale,
+        k4 * scale * scale * scale * scale,
+        k5 * scale * scale * scale * scale * scale,
+        k6 * scale * scale * scale * scale * scale * scale,
+    )
 
 
-@njit(cache=True, nogil=True)
-def mean_variance(l: float, r: float) -> tuple[float, float]:
-    """Mean and variance of q(x; l, r) on x >= 0, for kernels that need no more."""
-    found = statistics(l, r)
-    return found.k1, found.k2
-
-
-@njit(cache=True, nogil=True)
+@kernel()
 def _second_minus_square(second: float, mean: float, times: float) -> float:
     """Times mean² - second without rounding the square (Dekker's product); times is 1 or 2."""
     square = mean * mean
@@ -166,7 +164,7 @@ def _second_minus_square(second: float, mean: float, times: float) -> float:
     return (times * square - second) + times * rest
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _start_in_table(share: float) -> float:
     """Linear interpolation of z between the two nodes around `share`: right to about 1e-3."""
     low, high = 0, _NODE_SHARE.size - 1
@@ -180,7 +178,7 @@ def _start_in_table(share: float) -> float:
     return _TABLE_START + (low + part) / _NODES_PER_UNIT
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _root_in_table(share: float) -> tuple[float, float]:
     """The z in [-8, 4] whose variance / mean² is `share`, and the mean there at r = 1."""
     z = _start_in_table(share)
@@ -198,7 +196,7 @@ def _root_in_table(share: float) -> tuple[float, float]:
     return z, k1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _root_beyond_table(share: float) -> tuple[float, float]:
     """The same for z > 4, where mean / sd is z but for a hazard below 1e-3."""
     target = 1.0 / math.sqrt(share)
@@ -214,7 +212,7 @@ def _root_beyond_table(share: float) -> tuple[float, float]:
     return z, k1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def natural_from_scaled(mean: float, variance: float, gap: float) -> tuple[float, float]:
     """(l, r) on x >= 0 from the mean, the variance and gap = mean² - variance, all positive.
 
@@ -240,7 +238,7 @@ def natural_from_scaled(mean: float, variance: float, gap: float) -> tuple[float
     return z * root, root * root
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _fill_statistics(l: FloatArray, r: FloatArray, out: FloatArray) -> None:
     for k in range(l.size):
         found = statistics(l[k], r[k])
@@ -253,25 +251,40 @@ def _fill_statistics(l: FloatArray, r: FloatArray, out: FloatArray) -> None:
         out[6, k] = found.k6
 
 
-@njit(cache=True, nogil=True)
-def _variance_and_gap(mean: FloatArray, second: FloatArray, variance: FloatArray, gap: FloatArray) -> None:
-    """Variance = second - mean² and gap = 2 mean² - second, correctly rounded."""
+@kernel()
+def _fill_from_second(mean: FloatArray, second: FloatArray, parts: FloatArray) -> None:
+    """parts (4, count): mean, variance, gap in units of 2^exponent, and the exponent; correctly rounded.
+
+    In that unit the mean lies between 1/2 and 1, so that no square leaves the floats.
+    """
     for k in range(mean.size):
-        variance[k] = -_second_minus_square(second[k], mean[k], 1.0)
-        gap[k] = _second_minus_square(second[k], mean[k], 2.0)
+        m, exponent = math.frexp(mean[k])
+        v = math.ldexp(second[k], -2 * exponent)
+        parts[0, k] = m
+        parts[1, k] = -_second_minus_square(v, m, 1.0)
+        parts[2, k] = _second_minus_square(v, m, 2.0)
+        parts[3, k] = exponent
 
 
-@njit(cache=True, nogil=True)
-def _gap_from_variance(mean: FloatArray, variance: FloatArray, gap: FloatArray) -> None:
-    """Gap = mean² - variance, correctly rounded."""
+@kernel()
+def _fill_from_variance(mean: FloatArray, variance: FloatArray, parts: FloatArray) -> None:
+    """The same from mean and variance."""
     for k in range(mean.size):
-        gap[k] = _second_minus_square(variance[k], mean[k], 1.0)
+        m, exponent = math.frexp(mean[k])
+        s = math.ldexp(variance[k], -2 * exponent)
+        parts[0, k] = m
+        parts[1, k] = s
+        parts[2, k] = _second_minus_square(s, m, 1.0)
+        parts[3, k] = exponent
 
 
-@njit(cache=True, nogil=True)
-def _fill_natural(mean: FloatArray, variance: FloatArray, gap: FloatArray, l: FloatArray, r: FloatArray) -> None:
-    for k in range(mean.size):
-        l[k], r[k] = natural_from_scaled(mean[k], variance[k], gap[k])
+@kernel()
+def _fill_natural(parts: FloatArray, l: FloatArray, r: FloatArray) -> None:
+    """(l, r) in the caller's unit: if x = 2^exponent y, then l_x = 2^-exponent l_y and r_x = 4^-exponent r_y."""
+    for k in range(l.size):
+        here, there = natural_from_scaled(parts[0, k], parts[1, k], parts[2, k])
+        exponent = int(parts[3, k])
+        l[k], r[k] = math.ldexp(here, -exponent), math.ldexp(there, -2 * exponent)
 
 
 @dataclass(frozen=True)
@@ -376,7 +389,11 @@ class SiteMoments:
 
 
 class Site(Protocol):
-    """What a one-variable domain must know; inference, samplers and estimators ask nothing else of it."""
+    """What a one-variable domain must know for inference and estimators.
+
+    Samplers ask for one thing more, a random x. It is not a method here, because it must be a numba kernel of its own
+    per domain: `draw.excess` is the half-line's.
+    """
 
     lower: float
     upper: float
@@ -413,10 +430,13 @@ class HalfLine:
     def moments(self, l: ArrayLike, r: ArrayLike) -> SiteMoments:
         """Ln Z1 and cumulants of q(x; l, r) on x >= 0 for every l and r > 0, broadcast against each other.
 
-        EQ 2. Relative error below 1e-12 for l/sqrt r from -1e8 to 1e8 (`tests/test_site.py`).
+        EQ 2. Relative error below 1e-12 for l/sqrt r from -1e8 to 1e8 (`tests/test_site.py`). Where l/r, the mean of a
+        narrow normal, is not a float, this is refused; what else leaves the floats is inf or 0 (see `statistics`).
         """
-        slope, curvature = np.broadcast_arrays(as_floats("l", l), as_floats("r", r))
+        slope, curvature = broadcast(l=as_floats("l", l), r=as_floats("r", r))
         forbid("r", curvature, curvature <= 0, "r must be positive", "Without it the density has no norm.")
+        with np.errstate(over="ignore", under="ignore"):
+            forbid("l", slope, slope / curvature == np.inf, "l/r must be a float", "Measure x in a larger unit.")
         out = np.empty((7, slope.size))
         _fill_statistics(np.ravel(slope), np.ravel(curvature), out)
         shaped = out.reshape(7, *slope.shape)
@@ -424,37 +444,64 @@ class HalfLine:
 
     def from_moments(self, mean: ArrayLike, second_moment: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """The (l, r) with this mean m and second moment v; they exist iff m² < v < 2 m² (EQ 2)."""
-        m, v = np.broadcast_arrays(as_floats("mean", mean), as_floats("second_moment", second_moment))
-        variance, gap = np.empty(m.size), np.empty(m.size)
-        _variance_and_gap(np.ravel(m), np.ravel(v), variance, gap)
-        return _natural(m, variance, gap)
+        m, v = broadcast(mean=as_floats("mean", mean), second_moment=as_floats("second_moment", second_moment))
+        parts = np.empty((4, m.size))
+        _fill_from_second(np.ravel(m), np.ravel(v), parts)
+        wrong = _no_site(parts)
+        if wrong.any():
+            rule = "a variable on x >= 0 needs mean > 0 and mean² < second_moment < 2 mean²"
+            raise _refusal("second_moment", m, v, wrong, rule, _SPREAD)
+        return _natural("second_moment", m, v, parts)
 
     def from_mean_variance(self, mean: ArrayLike, variance: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """The (l, r) with this mean m and variance s; they exist iff 0 < s < m² (EQ 2)."""
-        m, s = np.broadcast_arrays(as_floats("mean", mean), as_floats("variance", variance))
-        flat, gap = np.ravel(s), np.empty(m.size)
-        _gap_from_variance(np.ravel(m), flat, gap)
-        return _natural(m, flat, gap)
+        m, s = broadcast(mean=as_floats("mean", mean), variance=as_floats("variance", variance))
+        parts = np.empty((4, m.size))
+        _fill_from_variance(np.ravel(m), np.ravel(s), parts)
+        # as narrow as this it is a normal, and the scaled variance may have lost digits to underflow
+        narrow = (parts[0] > 0) & (np.ravel(s) > 0) & (parts[1] < _NORMAL_SHARE)
+        parts[1, narrow] = _NORMAL_SHARE
+        wrong = _no_site(parts)
+        if wrong.any():
+            raise _refusal(
+                "variance", m, s, wrong, "a variable on x >= 0 needs mean > 0 and 0 < variance < mean²", _SPREAD
+            )
+        return _natural("variance", m, s, parts, narrow)
 
 
-def _natural(mean: FloatArray, variance: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(l, r) of the shape of `mean`, or NoSite with every place where they do not exist."""
-    flat = np.ravel(mean)
-    bad = ~((flat > 0) & (variance > 0) & (gap > 0))
-    if bad.any():
-        places = np.flatnonzero(bad)
-        k = int(places[0])
-        raise NoSite(
-            "mean, second_moment: a variable on x >= 0 needs mean > 0 and mean² < <x²> < 2 mean², but place "
-            f"{', '.join(map(str, places[:5]))}{', ...' if places.size > 5 else ''} "
-            f"({places.size} of {flat.size}) breaks it: at {k} the mean is {flat[k]:.6g} and the variance "
-            f"{variance[k]:.6g}, which must lie between 0 and {flat[k] ** 2:.6g}. "
-            "More spread than an exponential's means several modes: use a method that needs no site moments.",
-            places,
+def _no_site(parts: FloatArray) -> NDArray[np.bool_]:
+    """Where no (l, r) has these moments; NaN, from an overflow, counts."""
+    return ~((parts[0] > 0) & (parts[1] > 0) & (parts[2] > 0))
+
+
+def _natural(
+    other: str, mean: FloatArray, value: FloatArray, parts: FloatArray, narrow: NDArray[np.bool_] | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """(l, r) of the shape of `mean`; those of a normal where it is `narrow`; refused where they are not floats."""
+    l, r = np.empty(mean.size), np.empty(mean.size)
+    _fill_natural(parts, l, r)
+    if narrow is not None and narrow.any():
+        with np.errstate(over="ignore", under="ignore"):
+            l[narrow] = np.ravel(mean)[narrow] / np.ravel(value)[narrow]
+            r[narrow] = 1.0 / np.ravel(value)[narrow]
+    lost = ~(np.isfinite(l) & np.isfinite(r) & (r >= np.finfo(np.float64).tiny))  # below it r has lost digits
+    if lost.any():
+        raise _refusal(
+            other, mean, value, lost, "l and r of these moments must be floats", "Measure x in another unit, near 1."
         )
-    l, r = np.empty(flat.size), np.empty(flat.size)
-    _fill_natural(flat, variance, gap, l, r)
     return l.reshape(mean.shape), r.reshape(mean.shape)
+
+
+def _refusal(other: str, mean: FloatArray, value: FloatArray, bad: NDArray[np.bool_], rule: str, remedy: str) -> NoSite:
+    """NoSite with every (flat) place of `bad`; it tells the first one's mean and `other` value."""
+    places = np.flatnonzero(bad)
+    k = int(places[0])
+    return NoSite(
+        f"mean, {other}: {rule}, but place {', '.join(map(str, places[:5]))}{', ...' if places.size > 5 else ''} "
+        f"({places.size} of {mean.size}) breaks it: at {k} the mean is {np.ravel(mean)[k]:.6g} and the {other} "
+        f"{np.ravel(value)[k]:.6g}. {remedy}",
+        places,
+    )
 
 
 HALF_LINE = HalfLine()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
-import tempfile
+import secrets
+import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nnbm.arrays import FloatArray, as_floats, as_whole
 from nnbm.model import NNBM
 from nnbm.sampling.result import Samples
 
@@ -42,7 +45,7 @@ def save_model(model: NNBM, path: _Path) -> None:
 
 def load_model(path: _Path) -> NNBM:
     """Read what `save_model` wrote; the model is checked like any other."""
-    parts = _read(path, _MODEL)
+    parts = _read(path, _MODEL, {"bias", "names"}, {"coupling", "data", "indices", "indptr"})
     try:
         n = parts["bias"].size
         coupling = (
@@ -50,7 +53,7 @@ def load_model(path: _Path) -> NNBM:
             if "coupling" in parts
             else sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=(n, n))
         )
-        return NNBM(parts["bias"], coupling, names=[str(name) for name in parts["names"]] or None)
+        return NNBM(parts["bias"], coupling, names=_labels(parts["names"]) or None)
     except (KeyError, ValueError, TypeError) as error:
         raise ValueError(f"path: {os.fspath(path)} does not hold a sound model: {error}") from error
 
@@ -70,48 +73,112 @@ def save_samples(samples: Samples, path: _Path) -> None:
 
 def load_samples(path: _Path) -> Samples:
     """Read what `save_samples` wrote."""
-    parts = _read(path, _SAMPLES)
+    scalars = {"method", "burn_in", "thin", "seconds", "interrupted"}
+    parts = _read(path, _SAMPLES, {"draws", "names"} | scalars)
     try:
+        draws, names = as_floats("draws", parts["draws"]), _labels(parts["names"])
+        _require_shapes(draws, names)
+        scalar = {name: parts[name][()] for name in scalars}  # an array stays an array, and is refused
         return Samples(
-            draws=parts["draws"],
-            names=tuple(str(name) for name in parts["names"]),
-            method=str(parts["method"]),
-            burn_in=int(parts["burn_in"]),
-            thin=int(parts["thin"]),
-            seconds=float(parts["seconds"]),
-            interrupted=bool(parts["interrupted"]),
+            draws=draws,
+            names=names,
+            method=str(_of_kind("U", "method", scalar["method"])),
+            burn_in=_counted("burn_in", scalar["burn_in"], least=0),
+            thin=_counted("thin", scalar["thin"], least=1),
+            seconds=float(as_floats("seconds", _of_kind("f", "seconds", scalar["seconds"]))),
+            interrupted=bool(_of_kind("b", "interrupted", scalar["interrupted"])),
         )
-    except KeyError as error:
-        raise ValueError(f"path: {os.fspath(path)} lacks its array {error}. Sample again.") from error
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"path: {os.fspath(path)} does not hold sound draws: {error} Sample again.") from error
+
+
+def _require_shapes(draws: FloatArray, names: tuple[str, ...]) -> None:
+    if draws.ndim != 3 or 0 in draws.shape:
+        raise ValueError(f"draws: shape (chains, draws, n) is needed; its shape is {draws.shape}.")
+    if len(names) not in (0, draws.shape[2]):
+        raise ValueError(f"names: one per variable is needed, but there are {len(names)} for {draws.shape[2]}.")
+
+
+def _labels(names: NDArray[Any]) -> tuple[str, ...]:
+    if names.dtype.kind != "U" or names.ndim != 1:
+        raise ValueError(f"names: a row of strings is needed; it is {names.dtype} of shape {names.shape}.")
+    return tuple(str(name) for name in names)
+
+
+def _of_kind(kind: str, name: str, value: Any) -> Any:
+    if np.ndim(value) != 0 or np.asarray(value).dtype.kind != kind:
+        raise ValueError(f"{name}: one value of NumPy's kind {kind!r} is needed, but {name} = {value!r}.")
+    return value
+
+
+def _counted(name: str, value: Any, least: int) -> int:
+    number = as_whole(name, value)
+    if number < least:
+        raise ValueError(f"{name}: at least {least} is needed, but {name} = {number}.")
+    return number
 
 
 def _write(path: _Path, kind: str, parts: Mapping[str, Any]) -> None:
     """Write beside the target, force it to disk, then rename: a reader sees the old file or the new one."""
-    target = Path(path)
+    target = Path(path).resolve()  # through a link: what it points to is replaced, not the link
     if not target.parent.is_dir():
         raise FileNotFoundError(f"path: the folder {target.parent} does not exist. Make it first.")
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    part = target.with_name(f".nnbm-{secrets.token_hex(8)}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with part.open("xb") as file:  # not tempfile: its files are for their owner's eyes only
             np.savez(file, format=np.array(kind), **parts)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(target)
+        part.replace(target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 
-def _read(path: _Path, kind: str) -> dict[str, NDArray[Any]]:
-    """All arrays of a file that says it is of this kind."""
-    try:
-        with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            found = str(file["format"]) if "format" in file else None
-            if found == kind:
-                return {name: file[name] for name in file.files}
-    except (zipfile.BadZipFile, ValueError, EOFError, AttributeError, TypeError) as error:
-        raise ValueError(f"path: {os.fspath(path)} is not a sound npz file: {error}") from error
-    raise ValueError(
-        f"path: {os.fspath(path)} is not what is wanted: it should say {kind!r}, but says {found!r}. "
-        "Was it written by nnbm, and is it a model where draws are meant (or the other way round)?"
-    )
+def _read(path: _Path, kind: str, needed: Set[str], possible: Set[str] = frozenset()) -> dict[str, NDArray[Any]]:
+    """The arrays of these names from a file that says it is of this kind."""
+    with Path(path).open("rb") as raw:
+        try:
+            with zipfile.ZipFile(raw) as file:
+                members = _members(file, os.fstat(raw.fileno()).st_size)
+                found = str(_array(file, members["format"])) if "format" in members else None
+                wanted = [name for name in members if name in needed | possible] if found == kind else []
+                parts = {name: _array(file, members[name]) for name in wanted}
+        except Exception as error:  # whatever zip, zlib or a header's parser says of broken bytes
+            reason = str(error) or type(error).__name__
+            raise ValueError(f"path: {os.fspath(path)} is not a sound npz file: {reason}") from error
+    if found != kind:
+        raise ValueError(
+            f"path: {os.fspath(path)} is not what is wanted: it should say {kind!r}, but says {found!r}. "
+            "Was it written by nnbm, and is it a model where draws are meant (or the other way round)?"
+        )
+    if not needed <= parts.keys():
+        missing = ", ".join(sorted(needed - parts.keys()))
+        raise ValueError(f"path: {os.fspath(path)} lacks its array {missing}. Write it again.")
+    return parts
+
+
+def _members(file: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+    """Name -> member, once their declared sizes are seen to fit into the file: we write without compression."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    for member in file.infolist():
+        if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
+            raise ValueError(f"{member.filename} is compressed, which nnbm's files are not")
+        members[member.filename.removesuffix(".npy")] = member
+    if len(members) < len(file.infolist()) or sum(member.file_size for member in members.values()) > size:
+        raise ValueError("its members overlap")
+    return members
+
+
+def _array(file: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+    """One array, allocated only after its header is seen to agree with the member's size; never a pickle."""
+    with file.open(member) as stream, warnings.catch_warnings():
+        warnings.simplefilter("error")  # a header that needs guessing is broken
+        version = np.lib.format.read_magic(stream)
+        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = header(stream)
+        declared = math.prod(shape) * dtype.itemsize
+        if dtype.hasobject or min(shape, default=0) < 0 or stream.tell() + declared != member.file_size:
+            raise ValueError(f"{member.filename} declares {declared} bytes of {dtype}, but does not hold them")
+        stream.seek(0)
+        return np.lib.format.read_array(stream, allow_pickle=False)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from nnbm.arrays import as_whole
+from nnbm.kernels import kernel
 
 __all__ = [
     "Seed",
@@ -49,24 +51,27 @@ def sequence(seed: Seed) -> np.random.SeedSequence:
         return np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
     if isinstance(seed, np.random.Generator):
         return np.random.SeedSequence([int(word) for word in seed.integers(2**32, size=8)])
-    if seed is not None and seed < 0:
-        raise ValueError(f"seed: a whole number >= 0 (or a Generator) is needed, but seed = {seed}.")
-    return np.random.SeedSequence(seed)
+    if seed is None:
+        return np.random.SeedSequence()
+    number = as_whole("seed", seed)
+    if number < 0:
+        raise ValueError(f"seed: a whole number >= 0 (or a Generator) is needed, but seed = {number}.")
+    return np.random.SeedSequence(number)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def load(row: StreamArray) -> Stream:
     """The state in one row of `streams`, as the tuple kernels pass by value (it then lives in registers)."""
     return row[0], row[1], row[2], row[3]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def store(stream: Stream, row: StreamArray) -> None:
     """Write the state back where `load` found it."""
     row[0], row[1], row[2], row[3] = stream
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def next_bits(stream: Stream) -> tuple[np.uint64, Stream]:
     """64 random bits and the stream that goes on after them."""
     s0, s1, s2, s3 = stream
@@ -81,14 +86,14 @@ def next_bits(stream: Stream) -> tuple[np.uint64, Stream]:
     return bits, (s0, s1, s2, (s3 << _45) | (s3 >> _19))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def uniform(stream: Stream) -> tuple[float, Stream]:
     """A uniform draw from the multiples of 2^-53 in (0, 1]; never 0, so its logarithm is finite."""
     bits, stream = next_bits(stream)
     return (float(bits >> _11) + 1.0) * _TO_UNIT, stream
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def exponential(stream: Stream) -> tuple[float, Stream]:
     """A draw from the unit exponential."""
     u, stream = uniform(stream)

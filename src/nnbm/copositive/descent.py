@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from nnbm.arrays import FloatArray
 from nnbm.copositive.definite import EPS, SPLIT_VARIABLES, is_positive_definite
 from nnbm.copositive.verdict import BY_SLOPE, Copositivity, Verdict, refuted
+from nnbm.kernels import kernel
 
 __all__ = ["decide_by_descent", "lowest_vectors", "rounding_tolerance", "slope_certifies"]
 
@@ -112,7 +112,7 @@ def _lowest_on_support(unit: FloatArray, point: FloatArray) -> FloatArray:
     return polished
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _descend(unit: FloatArray, point: FloatArray, slope: FloatArray, steps: int) -> None:
     """Lower x'Wx on the simplex, in place: each step moves weight between two variables; slope = Wx."""
     for _ in range(steps):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from nnbm.arrays import FloatArray, IntArray
 from nnbm.copositive.definite import EPS
 from nnbm.copositive.descent import rounding_tolerance
+from nnbm.kernels import kernel
 
 __all__ = ["EXACT_VARIABLES", "OUT_OF_BUDGET", "PROVED", "REFUTED", "search_all_supports"]
 
@@ -19,7 +19,7 @@ PROVED, REFUTED, OUT_OF_BUDGET = 0, 1, 2  # how it ends
 _EXACT_WORK = 1_000_000_000  # multiplications, some 2 seconds
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _has_cholesky_factor(schur: FloatArray, candidates: IntArray, factor: FloatArray, negative_only: bool) -> bool:
     """True if `schur` is positive definite on the candidates, on demand without its positive couplings."""
     for a in range(candidates.size):
@@ -38,7 +38,7 @@ def _has_cholesky_factor(schur: FloatArray, candidates: IntArray, factor: FloatA
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _branch(schur: FloatArray, candidates: IntArray, linked: NDArray[np.bool_]) -> int:
     """Position of the linked candidate of most negative couplings; -1 if none is or nothing is negative."""
     best, most, any_negative = -1, -1.0, False
@@ -55,7 +55,7 @@ def _branch(schur: FloatArray, candidates: IntArray, linked: NDArray[np.bool_]) 
     return best if any_negative else -1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _stationary(schurs: FloatArray, pivots: IntArray, count: int, last: int, point: FloatArray) -> bool:
     """Solve (Wx)_i = 0 for the pivots, x_last = 1, into `point`; True if x >= 0 within rounding."""
     point[:] = 0.0
@@ -73,7 +73,7 @@ def _stationary(schurs: FloatArray, pivots: IntArray, count: int, last: int, poi
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _is_violation(unit: FloatArray, point: FloatArray, tolerance: float) -> bool:
     """True if x'Wx <= tolerance * x'x, whose meaning `descent` shares."""
     form, square = 0.0, 0.0
@@ -84,7 +84,7 @@ def _is_violation(unit: FloatArray, point: FloatArray, tolerance: float) -> bool
     return form <= tolerance * square
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _eliminate(parent: FloatArray, child: FloatArray, pivot: int, candidates: IntArray) -> int:
     """Schur complement on the candidates; those of positive pivots are moved to the front and counted."""
     kept = candidates.size
@@ -107,7 +107,7 @@ def _eliminate(parent: FloatArray, child: FloatArray, pivot: int, candidates: In
     return kept
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _walk(unit: FloatArray, tolerance: float, schurs: FloatArray, candidates: IntArray, point: FloatArray) -> int:
     """Walk the tree of `search_all_supports`; a violation is left in `point`."""
     size = point.size

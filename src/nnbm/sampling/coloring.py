@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
 from nnbm.arrays import IntArray
+from nnbm.kernels import kernel
 
 __all__ = ["greedy_colors"]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _greedy(pointers: NDArray[np.int32], neighbours: NDArray[np.int32], colors: NDArray[np.int32]) -> int:
     """First-fit colouring in the order of the labels; returns the number of colours."""
     n = colors.size

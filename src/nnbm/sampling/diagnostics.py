@@ -1,19 +1,34 @@
-"""Effective sample size, R-hat and Monte-Carlo errors of draws (chains, draws, n), by arviz-stats."""
+"""Effective sample size, R-hat and Monte-Carlo errors of draws (chains, draws, n), by arviz-stats.
+
+A variable whose draws never vary, or are not all finite, has none of them: NaN.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
 from nnbm.arrays import FloatArray, IntArray
 
-__all__ = ["FEWEST_DRAWS", "EssKind", "ess", "mean_error", "rhat", "unmixed"]
+__all__ = [
+    "FEWEST_DRAWS",
+    "MOST_SUSPECTS",
+    "RHAT_LIMIT",
+    "EssKind",
+    "ess",
+    "mean_error",
+    "rhat",
+    "suspects",
+    "unmixed",
+]
 
 EssKind = Literal["bulk", "tail", "mean"]
 
 FEWEST_DRAWS = 8  # draws per chain below which no diagnostic means anything
-_ALL_EXACTLY = 500  # up to this many variables every one gets the rank-normalised R-hat
+RHAT_LIMIT = 1.01  # above it chains have not agreed (Vehtari et al. 2021)
+MOST_SUSPECTS = 500  # up to this many variables every one gets the rank-normalised R-hat
 _BLOCK = 4096
 
 
@@ -21,7 +36,7 @@ def rhat(draws: FloatArray) -> FloatArray:
     """(n,) rank-normalised split R-hat (Vehtari et al. 2021); a single chain is compared with itself in halves."""
     from arviz_stats.base import array_stats  # half a second of import, needed only here
 
-    return np.asarray(array_stats.rhat(_at_least_two(draws), chain_axis=0, draw_axis=1))
+    return _by_blocks(draws, lambda part: array_stats.rhat(_at_least_two(part), chain_axis=0, draw_axis=1))
 
 
 def ess(draws: FloatArray, kind: EssKind = "bulk") -> FloatArray:
@@ -29,44 +44,71 @@ def ess(draws: FloatArray, kind: EssKind = "bulk") -> FloatArray:
     from arviz_stats.base import array_stats
 
     tail = {"prob": (0.05, 0.95)} if kind == "tail" else {}
-    return np.asarray(array_stats.ess(_enough(draws), chain_axis=0, draw_axis=1, method=kind, **tail))
+    return _by_blocks(draws, lambda part: array_stats.ess(part, chain_axis=0, draw_axis=1, method=kind, **tail))
 
 
 def mean_error(draws: FloatArray) -> FloatArray:
     """(n,) Monte-Carlo standard error of the mean."""
     from arviz_stats.base import array_stats
 
-    return np.asarray(array_stats.mcse(_enough(draws), chain_axis=0, draw_axis=1, method="mean"))
+    unit = _by_blocks(draws, lambda part: array_stats.mcse(part, chain_axis=0, draw_axis=1, method="mean"))
+    return unit * _largest(draws)
 
 
-def unmixed(draws: FloatArray, threshold: float) -> tuple[IntArray, FloatArray]:
-    """The variables whose R-hat exceeds `threshold`, worst first, and their R-hat.
+def unmixed(draws: FloatArray, threshold: float = RHAT_LIMIT) -> tuple[IntArray, FloatArray]:
+    """The variables whose R-hat is not at most `threshold`, worst first (NaN before all), and their R-hat.
 
-    Beyond `_ALL_EXACTLY` variables the plain split R-hat of all of them, one cheap pass, picks the most suspicious
-    for the rank-normalised one.
+    Of more than `MOST_SUSPECTS` variables only so many are examined, see `suspects`.
     """
-    n = draws.shape[2]
-    if n <= _ALL_EXACTLY:
-        suspects = np.arange(n)
-    else:
-        suspects = np.argpartition(-_plain_rhat(_enough(draws)), _ALL_EXACTLY)[:_ALL_EXACTLY].copy()
-    found = rhat(draws[:, :, suspects])
+    places = suspects(draws, MOST_SUSPECTS)
+    found = rhat(draws[:, :, places])
     order = np.argsort(found)[::-1]
-    order = order[found[order] > threshold]
-    return suspects[order], found[order]
+    order = order[~(found[order] <= threshold)]
+    return places[order], found[order]
+
+
+def suspects(draws: FloatArray, count: int) -> IntArray:
+    """The variables (all, or `count`) of highest plain split R-hat, which costs one pass, in order of their labels."""
+    n = draws.shape[2]
+    if n <= count:
+        return np.arange(n)
+    return np.sort(np.argpartition(-_plain_rhat(_enough(draws)), count)[:count])
 
 
 def _plain_rhat(draws: FloatArray) -> FloatArray:
-    """(n,) split R-hat without ranks, block by block so that no copy of the draws is made."""
+    """(n,) split R-hat without ranks, inf where there is none, block by block so that no copy of the draws is made."""
     half = draws.shape[1] // 2
     out = np.empty(draws.shape[2])
-    for first in range(0, out.size, _BLOCK):
-        part = draws[:, :, first : first + _BLOCK]
-        halves = np.concatenate([part[:, :half], part[:, -half:]])
-        within = halves.var(axis=1, ddof=1).mean(axis=0)
-        between = halves.mean(axis=1).var(axis=0, ddof=1)
-        out[first : first + _BLOCK] = np.sqrt((half - 1) / half + between / within)
+    with np.errstate(all="ignore"):
+        for first in range(0, out.size, _BLOCK):
+            part = _scaled(draws[:, :, first : first + _BLOCK])
+            halves = np.concatenate([part[:, :half], part[:, -half:]])
+            within = halves.var(axis=1, ddof=1).mean(axis=0)
+            between = halves.mean(axis=1).var(axis=0, ddof=1)
+            out[first : first + _BLOCK] = np.sqrt((half - 1) / half + between / within)
+    return np.where(np.isnan(out), np.inf, out)
+
+
+def _by_blocks(draws: FloatArray, statistic: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """(n,) the statistic of each variable's draws in units of their largest, NaN where they say nothing."""
+    out = np.full(_enough(draws).shape[2], np.nan)
+    with np.errstate(all="ignore"):
+        for first in range(0, out.size, _BLOCK):
+            part = draws[:, :, first : first + _BLOCK]
+            telling = np.isfinite(part).all(axis=(0, 1)) & (part != part[:1, :1]).any(axis=(0, 1))
+            if telling.any():
+                out[first : first + _BLOCK][telling] = statistic(_scaled(part[:, :, telling]))
     return out
+
+
+def _scaled(draws: FloatArray) -> FloatArray:
+    """The draws in units of each variable's largest, so that no square of theirs leaves the floats."""
+    return draws / _largest(draws)
+
+
+def _largest(draws: FloatArray) -> FloatArray:
+    largest = np.maximum(draws.max(axis=(0, 1)), -draws.min(axis=(0, 1)))
+    return np.where(largest > 0, largest, 1.0)
 
 
 def _enough(draws: FloatArray) -> FloatArray:
@@ -79,7 +121,7 @@ def _enough(draws: FloatArray) -> FloatArray:
 
 
 def _at_least_two(draws: FloatArray) -> FloatArray:
-    if _enough(draws).shape[0] > 1:
+    if draws.shape[0] > 1:
         return draws
     half = draws.shape[1] // 2
     return np.concatenate([draws[:, :half], draws[:, -half:]])

@@ -12,11 +12,11 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
 from nnbm.arrays import FloatArray, IntArray
+from nnbm.kernels import kernel
 from nnbm.model import NNBM
 from nnbm.sampling.coloring import greedy_colors
 from nnbm.sampling.protocol import Chain
@@ -29,7 +29,7 @@ _CACHE_LINE = 16  # numbers of 8 bytes; two lines, since hardware fetches them i
 _BLOCK = 2**15  # sites that share a random stream in chromatic order; large enough to be worth a thread's wake-up
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _dense_draws(
     sites: Indices, coupling: FloatArray, bias: FloatArray, scale: FloatArray, x: FloatArray, row: StreamArray,
     sweeps: int, draws: FloatArray,
@@ -41,7 +41,7 @@ def _dense_draws(
         draws[k] = x
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _sparse_draws(
     sites: Indices, bounds: IntArray, pointers: Indices, neighbours: Indices, weights: FloatArray,
     bias: FloatArray, scale: FloatArray, x: FloatArray, rows: StreamArray, sweeps: int, draws: FloatArray,

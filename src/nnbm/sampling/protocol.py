@@ -13,10 +13,16 @@ __all__ = ["Chain", "Sampler"]
 
 
 class Chain(Protocol):
-    """One Markov chain: it owns its state and its random stream."""
+    """One Markov chain: it owns its state and its random stream.
+
+    Once a state is not finite, every later one must not be, either: the loop looks at one state per slice.
+    """
 
     def run(self, sweeps: int, draws: FloatArray) -> None:
-        """Fill `draws` (count, n), each after `sweeps` further sweeps. May run without the GIL."""
+        """Fill `draws` (count, n), each after `sweeps` further sweeps. May run without the GIL.
+
+        run(2, one row) must leave the chain as run(1, one row) twice: the loop cuts sweeps into slices as time goes.
+        """
         ...
 
 

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
+from collections.abc import Sequence
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from nnbm.arrays import FloatArray, IntArray
 from nnbm.errors import UnreliableWarning
 from nnbm.model import NNBM
-from nnbm.sampling.diagnostics import FEWEST_DRAWS, unmixed
+from nnbm.sampling.diagnostics import FEWEST_DRAWS, MOST_SUSPECTS, RHAT_LIMIT, unmixed
 from nnbm.sampling.gibbs import Gibbs
-from nnbm.sampling.protocol import Sampler
+from nnbm.sampling.protocol import Chain, Sampler
 from nnbm.sampling.result import Samples
-from nnbm.sampling.run import Schedule, run_chains
+from nnbm.sampling.run import run_chains
+from nnbm.sampling.settings import Settings
 from nnbm.sampling.starts import checked_starts, dispersed_starts
 from nnbm.stream import Seed, sequence
 
 __all__ = ["sample"]
 
 _METHODS: dict[str, Sampler] = {"gibbs": Gibbs()}
-_RHAT_LIMIT = 1.01
 
 
 def sample(
@@ -45,7 +47,8 @@ def sample(
     initial: where chains start, (n,) or (chains, n), x >= 0; None starts them apart from each
     other (`starts.dispersed_starts`). threads: None takes every core. progress: None shows a bar on a terminal only.
 
-    Warns (UnreliableWarning) with the variables' names where R-hat exceeds 1.01. Ctrl-C returns what is there.
+    Warns (UnreliableWarning) with the variables' names where R-hat exceeds 1.01. Ctrl-C returns what is there. Raises
+    OverflowError when a chain runs away, as it does where Z is infinite.
 
     >>> from nnbm import gallery
     >>> s = sample(gallery.orientation_tuning(36), draws=1000, chains=4, seed=0)
@@ -53,61 +56,49 @@ def sample(
     (4, 1000, 36)
     """
     sampler = _sampler(method)
-    for name, value in (("draws", draws), ("chains", chains), ("thin", thin)):
-        if value < 1:
-            raise ValueError(f"{name}: at least 1 is needed, but {name} = {value}.")
-    schedule = Schedule(draws, (draws * thin + 1) // 2 if burn_in is None else burn_in, thin)
-    if schedule.burn_in < 0:
-        raise ValueError(f"burn_in: at least 0 is needed, but burn_in = {burn_in}.")
-    _check_memory(chains, draws, model.n)
-    workers = _available_cores() if threads is None else threads
-    if workers < 1:
-        raise ValueError(f"threads: at least 1 is needed, but threads = {threads}.")
-    for_starts, for_chains = sequence(seed).spawn(2)
-    prepared = sampler.chains(
-        model,
-        dispersed_starts(model, chains, for_starts) if initial is None else checked_starts(model, chains, initial),
-        for_chains,
-        workers,
-    )
+    chosen = Settings.checked(model.n, draws, chains, burn_in, thin, threads)
+    prepared = _prepared(model, sampler, chosen, seed, initial)
     started = time.perf_counter()
     kept, interrupted = run_chains(
         prepared,
-        schedule,
+        chosen.schedule,
         model.n,
-        threads=workers,
+        threads=chosen.threads,
         progress=progress,
-        label=f"{sampler.name}, {chains} chains of {model.n} variables",
+        label=f"{sampler.name}, {chosen.chains} chains of {model.n} variables",
+        names=model.names,
     )
     seconds = time.perf_counter() - started
-    samples = Samples(kept, model.names, sampler.name, schedule.burn_in, thin, seconds, interrupted)
-    _warn_if_unreliable(samples, draws)
+    schedule = chosen.schedule
+    samples = Samples(kept, model.names, sampler.name, schedule.burn_in, schedule.thin, seconds, interrupted)
+    _warn_if_unreliable(samples, schedule.draws)
     return samples
 
 
 def _sampler(method: str | Sampler) -> Sampler:
-    if not isinstance(method, str):
-        return method
-    if method not in _METHODS:
-        raise ValueError(f"method: one of {sorted(_METHODS)} is meant, but method = {method!r}.")
-    return _METHODS[method]
-
-
-def _available_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _check_memory(chains: int, draws: int, n: int) -> None:
-    """Refuse what cannot fit before hours are spent on it."""
-    if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", {}):
-        return
-    needed = 8 * chains * draws * n
-    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if needed > there:
-        raise MemoryError(
-            f"draws: {chains} chains x {draws} draws x {n} variables need {needed / 2**30:.1f} GiB, but this "
-            f"machine has {there / 2**30:.1f} GiB. Keep fewer draws, further apart (draws=..., thin=...)."
+    if isinstance(method, str):
+        if method not in _METHODS:
+            raise ValueError(f"method: one of {sorted(_METHODS)} is meant, but method = {method!r}.")
+        return _METHODS[method]
+    if isinstance(method, type) or not callable(getattr(method, "chains", None)) or not hasattr(method, "name"):
+        raise TypeError(
+            f"method: one of {sorted(_METHODS)} or a sampler such as nnbm.Gibbs() is meant (an object, not its class), "
+            f"but method = {method!r}."
         )
+    return method
+
+
+def _prepared(
+    model: NNBM, sampler: Sampler, settings: Settings, seed: Seed, initial: ArrayLike | None
+) -> Sequence[Chain]:
+    """The chains, each with its own start and its own stream."""
+    for_starts, for_chains = sequence(seed).spawn(2)
+    starts = (
+        dispersed_starts(model, settings.chains, for_starts)
+        if initial is None
+        else checked_starts(model, settings.chains, initial)
+    )
+    return sampler.chains(model, starts, for_chains, settings.threads)
 
 
 def _warn_if_unreliable(samples: Samples, asked: int) -> None:
@@ -117,16 +108,26 @@ def _warn_if_unreliable(samples: Samples, asked: int) -> None:
     if got < FEWEST_DRAWS:
         _warn(f"{got} draws per chain are too few to tell whether the chains agree. Draw more.")
         return
-    places, values = unmixed(samples.draws, _RHAT_LIMIT)
+    try:
+        places, values = unmixed(samples.draws)
+    except (KeyboardInterrupt, MemoryError):  # the draws are done, and must not be lost to their diagnosis
+        _warn("Interrupted while judging the draws: whether the chains agree is not known. All draws are kept.")
+        return
     if places.size:
-        pairs = zip(places[:6], values, strict=False)
-        shown = ", ".join(f"{samples.label(int(i))} ({value:.3f})" for i, value in pairs)
-        more = f" and {places.size - 6} more" if places.size > 6 else ""
-        _warn(
-            f"R-hat exceeds {_RHAT_LIMIT} for {shown}{more}: after {got} draws the chains do not agree, so means and "
-            "errors are not to be relied on. Draw more or thin more; if it stays, the model has several modes or a "
-            "slow one."
-        )
+        _warn(_disagreement(samples, places, values))
+
+
+def _disagreement(samples: Samples, places: IntArray, values: FloatArray) -> str:
+    pairs = zip(places[:6], values, strict=False)
+    shown = ", ".join(f"{samples.label(int(i))} ({value:.3f})" for i, value in pairs)
+    at_least = "at least " if places.size == MOST_SUSPECTS < samples.n else ""
+    more = f" and {at_least}{places.size - 6} more" if places.size > 6 else ""
+    still = " (nan: its draws never vary)" if np.isnan(values).any() else ""
+    return (
+        f"R-hat exceeds {RHAT_LIMIT} for {shown}{more}{still}: after {samples.draws.shape[1]} draws the chains do not "
+        "agree, so means and errors are not to be relied on. Draw more or thin more; if it stays, the model has "
+        "several modes or a slow one."
+    )
 
 
 def _warn(message: str) -> None:

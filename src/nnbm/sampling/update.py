@@ -7,11 +7,11 @@ over the whole row, diagonal included, without a branch and without a cancellati
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from nnbm.arrays import FloatArray
 from nnbm.draw import excess
+from nnbm.kernels import kernel
 from nnbm.stream import StreamArray, load, store
 
 __all__ = ["Indices", "update_dense", "update_sparse"]
@@ -19,7 +19,7 @@ __all__ = ["Indices", "update_dense", "update_sparse"]
 Indices = NDArray[np.int32]
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@kernel(fastmath={"reassoc", "contract", "nsz"})
 def _row_dot(row: FloatArray, x: FloatArray) -> float:
     total = 0.0
     for j in range(x.size):
@@ -27,7 +27,7 @@ def _row_dot(row: FloatArray, x: FloatArray) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def update_dense(
     sites: Indices, coupling: FloatArray, bias: FloatArray, scale: FloatArray, x: FloatArray, row: StreamArray
 ) -> None:
@@ -41,7 +41,7 @@ def update_dense(
     store(stream, row)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def update_sparse(
     sites: Indices, pointers: Indices, neighbours: Indices, weights: FloatArray, bias: FloatArray,
     scale: FloatArray, x: FloatArray, row: StreamArray,

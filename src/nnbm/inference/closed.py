@@ -1,0 +1,215 @@
+"""Running a closure: where to start, how to stay on the stable branch, other solutions, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from nnbm.arrays import FloatArray
+from nnbm.inference.accuracy import expected_error
+from nnbm.inference.problem import Closure, Point, Problem, closed_step
+from nnbm.inference.response import Susceptibilities
+from nnbm.inference.result import Inference, Status
+from nnbm.inference.solver import Options, Outcome, Step, follow, iterate
+from nnbm.linalg.dense import factor
+
+__all__ = ["ACCURATE", "ClosedMethod", "infer_closed"]
+
+ACCURATE = 0.04  # expected error, in standard deviations, up to which a result passes without a warning
+_APART = 0.1  # standard deviations between two solutions that are not the same
+_EXPLORED = 1.0  # how far, in standard deviations, a relaxation must come to be worth a solve
+_RELAXATIONS = 40
+
+
+class ClosedMethod(Closure, Protocol):
+    """A closure with what follows from its solution."""
+
+    name: str
+
+    def stable(self, point: Point) -> bool:
+        """Whether the solution is a minimum of the method's free energy."""
+        ...
+
+    def covariance(self, _: Point, /) -> FloatArray | None:
+        """(n, n), or None."""
+        ...
+
+    def free_energy(self, point: Point) -> float:
+        """What ranks several solutions of one method."""
+        ...
+
+    def log_partition(self, point: Point) -> float | None:
+        """ln Z, or None."""
+        ...
+
+    def susceptibilities(self, _: Point, /) -> Susceptibilities | None:
+        """(M, V, L, R), or None."""
+        ...
+
+
+@dataclass(frozen=True)
+class _FromPoint:
+    """What follows from a solution (see `result.Derived`)."""
+
+    method: ClosedMethod
+    point: Point
+
+    def covariance(self) -> FloatArray | None:
+        return self.method.covariance(self.point)
+
+    def log_partition(self) -> float | None:
+        return self.method.log_partition(self.point)
+
+    def susceptibilities(self) -> Susceptibilities | None:
+        return self.method.susceptibilities(self.point)
+
+
+@dataclass(frozen=True)
+class _Branch:
+    """The solution continued from independent sites, as far as it is stable: t = `reached` of the couplings."""
+
+    point: Point
+    reached: float
+    history: tuple[float, ...]
+
+
+def infer_closed(problem: Problem, method: ClosedMethod, names: tuple[str, ...], options: Options) -> Inference:
+    """The method's solution on the branch that starts at independent sites, and what else there is."""
+    branch = _main_branch(problem, method, options)
+    arrived = branch.reached == 1.0 and method.stable(branch.point)
+    # were W positive definite, the density would be log-concave: one mode, nothing to look for
+    positive = factor(problem.off + np.diag(problem.diagonal)) is not None
+    others = _Others((), 0, ()) if positive else _other_solutions(problem, method, branch.point, options)
+    history = branch.history + others.history
+    solutions = sorted(((branch.point,) if arrived else ()) + others.found, key=method.free_energy)
+    if not solutions:
+        broken = Status.UNSTABLE if branch.reached > 0.0 else Status.NOT_CONVERGED
+        return replace(_result(method, branch.point, names, broken), history=history, detail=_where(branch))
+    if arrived and not others.basins:
+        return replace(_result(method, branch.point, names), history=history)
+    best, *rest = [_result(method, point, names, Status.SEVERAL_MODES) for point in solutions]
+    detail = f"{len(solutions)} stable solution(s) and {others.basins} other basin(s) were found"
+    return replace(
+        best, history=history, alternatives=tuple(rest), detail=detail if arrived else f"{detail}; {_where(branch)}"
+    )
+
+
+def _where(branch: _Branch) -> str:
+    return (
+        f"the stable solution that starts at independent variables ends when {branch.reached:.0%} of the couplings "
+        "are switched on"
+    )
+
+
+def _step_at(problem: Problem, closure: Closure) -> Callable[[float], Step]:
+    def at(t: float) -> Step:
+        weakened = problem.weakened(t)
+        return lambda state: closed_step(weakened, closure, state)
+
+    return at
+
+
+def _main_branch(problem: Problem, method: ClosedMethod, options: Options) -> _Branch:
+    """Straight from independent sites; if that fails, by switching the couplings on bit by bit."""
+    step_at = _step_at(problem, method)
+    history: tuple[float, ...] = ()
+    for start in (problem.uncoupled, _relaxed(problem)):
+        found = iterate(step_at(1.0), start, options)
+        history += found.history
+        if found.converged:
+            return _Branch(problem.point(found.y), 1.0, history)
+    path = follow(step_at, problem.uncoupled, options)
+    point = problem.weakened(path.reached).point(path.outcome.y)
+    return _Branch(point, path.reached, history + path.outcome.history)
+
+
+def _relaxed(problem: Problem) -> FloatArray:
+    """(2n,) a few damped rounds of naive mean field: fields near the solution's, as symmetric as the model."""
+    l = problem.bias
+    for _ in range(6):
+        mean = problem.site.moments(l, problem.diagonal).mean
+        l = 0.5 * (l + problem.bias - problem.off @ mean)
+    return problem.state(l, problem.diagonal)
+
+
+@dataclass(frozen=True)
+class _Others:
+    """Stable solutions apart from the main one, the number of basins they were looked for in, and the sweeps."""
+
+    found: tuple[Point, ...]
+    basins: int
+    history: tuple[float, ...]
+
+
+def _other_solutions(problem: Problem, method: ClosedMethod, main: Point, options: Options) -> _Others:
+    """What relaxations at the r of `main`, started apart from it, lead to.
+
+    A basin counts even where the method has no solution in it: it may be a mode that the method cannot describe.
+    """
+    basins: list[Point] = []
+    found: list[Point] = []
+    history: tuple[float, ...] = ()
+    for l in _relaxed_apart(problem, main):
+        state = problem.state(l, main.r)
+        basin = problem.point(state)
+        if min(_distance(basin, other) for other in [main, *basins]) < _EXPLORED:
+            continue
+        basins.append(basin)
+        outcome: Outcome = iterate(_step_at(problem, method)(1.0), state, options)
+        history += outcome.history
+        if outcome.converged:
+            solution = problem.point(outcome.y)
+            if min(_distance(solution, other) for other in [main, *found]) < _APART:
+                basins.pop()  # it led back
+            elif method.stable(solution):
+                found.append(solution)
+    return _Others(tuple(found), len(basins), history)
+
+
+def _relaxed_apart(problem: Problem, main: Point) -> FloatArray:
+    """(starts, n) fields of EQ 5.1 at the r of `main`, relaxed from starting means that lie apart."""
+    back = problem.diagonal - main.r
+    mean = _starts_apart(problem, main)
+    l = problem.bias - mean @ problem.off - back * mean
+    for _ in range(_RELAXATIONS):
+        mean = problem.site.moments(l, main.r).mean
+        l = 0.5 * (l + problem.bias - mean @ problem.off - back * mean)
+    return l
+
+
+def _starts_apart(problem: Problem, main: Point) -> FloatArray:
+    """(6, n) means: both ways along the softest mode of `main`; half of the variables as if alone, the others at 0."""
+    _, vectors = np.linalg.eigh(problem.off + np.diag(problem.diagonal - main.r + 1.0 / main.variance))
+    soft = 3.0 * np.sqrt(main.variance) * vectors[:, 0] / np.abs(vectors[:, 0]).max()
+    rng = np.random.default_rng(0)
+    halves = np.stack([rng.permutation(main.mean.size) % 2 == 0 for _ in range(2)])
+    alone = problem.site.moments(problem.bias, problem.diagonal).mean
+    starts = np.concatenate(
+        [[main.mean + soft, main.mean - soft], np.where(np.concatenate([halves, ~halves]), alone, 0.0)]
+    )
+    return np.clip(starts, problem.site.lower, problem.site.upper)
+
+
+def _distance(one: Point, other: Point) -> float:
+    """Largest difference of means in units of the larger standard deviation."""
+    return float((np.abs(one.mean - other.mean) / np.sqrt(np.maximum(one.variance, other.variance))).max())
+
+
+def _result(method: ClosedMethod, point: Point, names: tuple[str, ...], status: Status | None = None) -> Inference:
+    """The result at a point; without a `status` its expected error decides."""
+    # of a result that is not to be relied on nothing is known
+    error = expected_error(point) if status is None else np.inf
+    return Inference(
+        method=method.name,
+        names=names,
+        status=status or (Status.CONVERGED if error <= ACCURATE else Status.INACCURATE),
+        mean=point.mean,
+        variance=point.variance,
+        expected_error=error,
+        derived=_FromPoint(method, point),
+        l=point.l,
+        r=point.r,
+    )

@@ -1,0 +1,159 @@
+"""infer(model): means, covariances and ln Z without sampling, by whichever method."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from nnbm.arrays import FloatArray
+from nnbm.errors import NotConverged, UnreliableWarning
+from nnbm.inference.closed import ClosedMethod, infer_closed
+from nnbm.inference.cumulants import mean_correction
+from nnbm.inference.downs import infer_downs
+from nnbm.inference.ep import EP
+from nnbm.inference.exact import Exact, exact
+from nnbm.inference.isusp import ISusP
+from nnbm.inference.naive import Naive
+from nnbm.inference.problem import Problem
+from nnbm.inference.response import Susceptibilities
+from nnbm.inference.result import Inference, Status
+from nnbm.inference.solver import Options
+from nnbm.inference.tap import Susp, Tap
+from nnbm.model import NNBM
+from nnbm.site import HALF_LINE
+
+__all__ = ["METHODS", "infer", "problem_of"]
+
+_CLOSED: dict[str, ClosedMethod] = {method.name: method for method in (Naive(), Tap(), Susp(), ISusP(), EP())}
+METHODS = ("auto", *_CLOSED, "downs", "exact")
+_DENSE_VARIABLES = 10_000
+_EXACT_VARIABLES = 100  # of a forest: a few seconds
+_RAISES = (Status.NOT_CONVERGED, Status.UNSTABLE, Status.NO_SITE)
+
+
+def infer(model: NNBM, method: str = "auto", *, throw: bool = True, options: Options | None = None) -> Inference:
+    """Means, variances, covariances and ln Z of the model.
+
+    method: "auto" (default), "exact" (n <= 3, forests), "ep", "isusp" (the paper's), "susp", "tap", "naive", "downs".
+    "auto" is exact where that is cheap, else the better of EP and I-SusP: the one that exists and is reliable, and if
+    both are, the one whose means lie closer to EP's with their cumulant correction. options: see `Options`.
+
+    Raises NotConverged, which carries the partial result, where there is no stable solution; throw=False returns it.
+    Warns (UnreliableWarning) where a solution is not to be relied on; `status` and `expected_error` say why.
+
+    >>> from nnbm import gallery
+    >>> r = infer(gallery.square_grid(6, 6, coupling=0.4))
+    >>> r
+    Inference(ep, n=36, converged, to 0.006 sd)
+    """
+    if method not in METHODS:
+        raise ValueError(f"method: one of {', '.join(METHODS)} is meant, but method = {method!r}.")
+    if method != "exact" and model.n > _DENSE_VARIABLES:
+        raise ValueError(
+            f"model: mean-field methods hold n x n matrices, up to n = {_DENSE_VARIABLES}, but n = {model.n}. Sample."
+        )
+    chosen = options or Options()
+    result = _automatic(model, chosen) if method == "auto" else _by_name(model, method, chosen)
+    _complain(result, throw)
+    return result
+
+
+def _by_name(model: NNBM, method: str, options: Options) -> Inference:
+    if method == "exact":
+        return _exactly(model)
+    if method == "downs":
+        return infer_downs(problem_of(model), model.names, options)
+    problem = problem_of(model)
+    result = infer_closed(problem, _CLOSED[method], model.names, options)
+    troubled = result.status in (Status.UNSTABLE, Status.SEVERAL_MODES) and not result.alternatives
+    if not troubled or method == "naive":
+        return result
+    # the crudest method survives deepest into the regime of several modes: it tells at least where they lie
+    modes = infer_closed(problem, _CLOSED["naive"], model.names, options)
+    return replace(result, alternatives=(modes, *modes.alternatives)) if modes.converged else result
+
+
+def problem_of(model: NNBM) -> Problem:
+    """The model in the form that mean-field methods work on."""
+    off = np.array(model.coupling) if isinstance(model.coupling, np.ndarray) else model.coupling.toarray()
+    diagonal = np.diagonal(off).copy()
+    np.fill_diagonal(off, 0.0)
+    return Problem(model.bias, diagonal, off, HALF_LINE)
+
+
+def _automatic(model: NNBM, options: Options) -> Inference:
+    """Exact, or whichever of EP and I-SusP lies closer to EP's means with their cumulant correction (EQ 12)."""
+    if _exact_is_cheap(model):
+        # a ridge too narrow for quadrature is no reason to give up
+        with suppress(ValueError, RuntimeError):
+            return _exactly(model)
+    ep, isusp = (_by_name(model, name, options) for name in ("ep", "isusp"))
+    if not (ep.converged and isusp.converged):
+        better, other = (isusp, ep) if isusp.converged else (ep, isusp)
+        return better if better.status.reliable else _mentioning(better, other)
+    if ep.status.reliable != isusp.status.reliable:
+        return ep if ep.status.reliable else isusp
+    return min((ep, isusp), key=lambda result: _distance_from_corrected(model, ep, result))
+
+
+def _mentioning(result: Inference, other: Inference) -> Inference:
+    said = f"{other.method} was tried, too, with this outcome: {other.status.value}"
+    return replace(result, detail="; ".join(filter(None, (result.detail, said))))
+
+
+def _distance_from_corrected(model: NNBM, ep: Inference, result: Inference) -> float:
+    """Mean distance, in standard deviations, of a result's means from EP's corrected ones."""
+    if ep.l is None or ep.r is None:
+        return np.inf
+    problem = problem_of(model)
+    shift = mean_correction(problem.point(problem.state(ep.l, ep.r)))
+    if shift is None:
+        return 0.0 if result is ep else np.inf
+    return float((np.abs(result.mean - ep.mean - shift) / ep.standard_deviation).mean())
+
+
+def _exact_is_cheap(model: NNBM) -> bool:
+    """Three variables at most, or a forest of moderate size."""
+    if model.n <= 3:
+        return True
+    edges = model.edges[0].size
+    if edges >= model.n or model.n > _EXACT_VARIABLES:
+        return False
+    return edges == model.n - connected_components(model.coupling, directed=False, return_labels=False)
+
+
+@dataclass(frozen=True)
+class _Known:
+    found: Exact
+
+    def covariance(self) -> FloatArray | None:
+        return self.found.covariance
+
+    def log_partition(self) -> float | None:
+        return self.found.log_partition
+
+    def susceptibilities(self) -> Susceptibilities | None:
+        return None
+
+
+def _exactly(model: NNBM) -> Inference:
+    found = exact(model)
+    return Inference("exact", model.names, Status.CONVERGED, found.mean, found.variance, 0.0, _Known(found))
+
+
+def _complain(result: Inference, throw: bool) -> None:
+    """Nothing unreliable is returned silently."""
+    if result.status.reliable:
+        return
+    message = f"{result.method}: {result.status.value}"
+    if result.status is Status.INACCURATE:
+        message += f" (means or standard deviations may be off by {result.expected_error:.2g} standard deviations)"
+    if result.detail:
+        message += f". {result.detail[0].upper()}{result.detail[1:]}"
+    if throw and result.status in _RAISES:
+        raise NotConverged(f"{message}. The partial result is in this error's `result`.", result)
+    warnings.warn(f"{message}.", UnreliableWarning, stacklevel=3)

@@ -1,0 +1,71 @@
+"""Improved susceptibility propagation, the paper's proposal: TAP with diagonal consistency, as a fixed point (EQ 5)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from nnbm.arrays import FloatArray
+from nnbm.inference.naive import field_energy
+from nnbm.inference.problem import Point, closed_step
+from nnbm.inference.response import Susceptibilities, second_order_response, susceptibilities
+from nnbm.inference.solver import Options, iterate
+
+__all__ = ["ISusP"]
+
+_LEGENDRE = np.polynomial.legendre.leggauss(8)
+# from t = 1 downwards, so that each solution starts the next
+_NODES, _WEIGHTS = 0.5 * (_LEGENDRE[0][::-1] + 1.0), 0.5 * _LEGENDRE[1][::-1]
+
+
+class ISusP:
+    """r such that the response of each variable to its own bias is its variance, M_ii = s_i (EQ 5.2)."""
+
+    name = "isusp"
+
+    def target(self, point: Point) -> FloatArray | None:
+        """(n,) r + 1/M_ii - 1/s_i; None where the Hessian is not positive definite."""
+        found = second_order_response(point)
+        if found is None:
+            return None
+        return point.r + 1.0 / found.means.inverse_diagonal() - 1.0 / point.variance
+
+    def stable(self, point: Point) -> bool:
+        """Whether the solution is a minimum of the free energy at its Lambda."""
+        return second_order_response(point) is not None
+
+    def covariance(self, point: Point) -> FloatArray | None:
+        """(n, n) M, whose diagonal is the variances."""
+        found = second_order_response(point)
+        return None if found is None else found.means.inverse()
+
+    def free_energy(self, point: Point) -> float:
+        """F-dagger (EQ 3) at its Lambda; it ranks solutions, but as ln Z it is less accurate than `log_partition`."""
+        s, back = point.variance, point.problem.diagonal - point.r
+        plain = 0.25 * float(s @ (point.problem.off_squared @ s))
+        return field_energy(point) + plain - 0.5 * float(back @ s)
+
+    def log_partition(self, point: Point) -> float | None:
+        """ln Z by switching the couplings off: d ln Z/dt = -sum_E w_ij <x_i x_j>_t, followed from t = 1 to 0.
+
+        None where the solution cannot be followed.
+        """
+        problem = point.problem
+        state, total = problem.state(point.l, point.r), 0.0
+        for t, weight in zip(_NODES, _WEIGHTS, strict=True):
+            weakened = problem.weakened(t)
+            found = iterate(partial(closed_step, weakened, self), state, Options())
+            here = weakened.point(found.y)
+            covariance = self.covariance(here) if found.converged else None
+            if covariance is None:
+                return None
+            state = found.y
+            total -= 0.5 * weight * float(np.sum(problem.off * covariance) + here.mean @ problem.off @ here.mean)
+        apart = problem.site.moments(problem.bias, problem.diagonal)
+        return float(apart.log_partition.sum()) + total
+
+    def susceptibilities(self, point: Point) -> Susceptibilities | None:
+        """(M, V, L, R)."""
+        found = second_order_response(point)
+        return None if found is None else susceptibilities(point, found)

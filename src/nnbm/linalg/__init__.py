@@ -1,0 +1,1 @@
+"""Factor, solve, invert: knows matrices, not models."""
