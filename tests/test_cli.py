@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import nnbm
-from nnbm.store import load_model, load_samples, save_model
+from nnbm import cli
+from nnbm.inference.infer import METHODS
+from nnbm.store import load_inference, load_model, load_samples, save_model
 
 
 def run(*arguments, cwd=None):
@@ -49,10 +51,16 @@ def test_an_unreliable_result_is_exit_code_1(tmp_path):
         (["demo", "--draws", "0"], "draws"),
         (["demo", "--epsilon", "12"], "x'Wx"),
         (["demo", "--draws", "2000", "--figure", "no/such/folder.png"], "folder"),
+        (["infer", "nowhere.npz"], "nowhere.npz"),
+        (["infer", "grid.npz", "--method", "bp"], "method = 'bp'"),
+        (["infer", "grid.npz", "--method", "exact"], "without cycles"),
+        (["infer", "grid.npz", "--output", "table.txt"], "ending in .npz or .csv"),
+        (["infer", "grid.npz", "--output", "no/such/folder.csv"], "folder"),
         (["paint"], "paint"),
     ],
 )
 def test_wrong_use_is_exit_code_2_and_one_reason(tmp_path, arguments, message):
+    save_model(nnbm.gallery.square_grid(3, 3, coupling=0.3), tmp_path / "grid.npz")
     done = run(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
@@ -60,10 +68,63 @@ def test_wrong_use_is_exit_code_2_and_one_reason(tmp_path, arguments, message):
 
 
 def test_help_has_examples_and_version():
-    for words in (["--help"], ["demo", "--help"], ["sample", "--help"]):
+    for words in (["--help"], ["demo", "--help"], ["sample", "--help"], ["infer", "--help"]):
         done = run(*words)
         assert done.returncode == 0
         assert "Usage" in done.stdout
         if len(words) == 2:
             assert "Example" in done.stdout
+    assert all(method in done.stdout for method in METHODS)  # of infer's help, the last one
     assert run("--version").stdout.startswith("nnbm 0.")
+
+
+def test_infer_prints_a_table_and_writes_what_is_asked(tmp_path):
+    model = nnbm.gallery.square_grid(4, 4, coupling=0.5)
+    save_model(model, tmp_path / "m.npz")
+    done = run("infer", "m.npz", "--method", "isusp", "--output", "r.npz", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    r = nnbm.infer(model, "isusp")
+    for word in (
+        "16 variables, isusp",
+        "x[11]",
+        "4 more",
+        "strongest correlations",
+        "status: converged",
+        "result: r.npz",
+    ):
+        assert word in done.stdout
+    assert f"{r.mean[3]:.4g}" in done.stdout
+    assert f"ln Z {r.log_partition:.6g}, expected error {r.expected_error:.1g} sd" in done.stdout
+    np.testing.assert_allclose(load_inference(tmp_path / "r.npz").mean, r.mean, rtol=1e-12)
+    assert run("infer", "m.npz", "--output", "r.csv", cwd=tmp_path).returncode == 0
+    assert len((tmp_path / "r.csv").read_text().splitlines()) == 17
+
+
+@pytest.mark.parametrize(
+    ("model", "method", "words"),
+    [
+        (nnbm.gallery.orientation_tuning(12, epsilon=3.0), "isusp", "isusp: no stable solution"),
+        (nnbm.gallery.square_grid(6, 6, coupling=1.2), "auto", "isusp: converged, but this approximation is not"),
+        (nnbm.gallery.two_modes(bias=(6.0, 7.0)), "naive", "naive: converged to one of several stable solutions"),
+    ],
+)
+def test_an_unreliable_inference_is_shown_with_exit_code_1(tmp_path, model, method, words):
+    save_model(model, tmp_path / "m.npz")
+    done = run("infer", "m.npz", "--method", method, "--output", "r.csv", cwd=tmp_path)
+    assert done.returncode == 1
+    assert f"warning: {words}" in " ".join(done.stderr.split())
+    assert "x[0]" in done.stdout
+    assert ",CONVERGED," not in (tmp_path / "r.csv").read_text()
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no agreement"), OverflowError("a chain ran away")])
+def test_a_method_that_gives_up_is_one_line_and_exit_code_1(monkeypatch, capsys, error):
+    def give_up():
+        raise error
+
+    monkeypatch.setattr(cli, "app", give_up)
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == 1
+    assert capsys.readouterr().err == f"nnbm: {error}\n"

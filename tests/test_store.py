@@ -1,8 +1,11 @@
 """Files: what was saved comes back, what is broken is refused, nothing half written is left."""
 
+import csv
+import dataclasses
 import os
 import stat
 import tracemalloc
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import numpy as np
 import pytest
 
 import nnbm
-from nnbm.store import load_model, load_samples, save_model, save_samples
+from nnbm.store import load_inference, load_model, load_samples, save_inference, save_model, save_samples
 
 MODELS = {
     "sparse": nnbm.gallery.square_grid(4, 5),
@@ -133,10 +136,13 @@ def corruptions(good: bytes, count: int, seed: int):
         yield bytes(data)
 
 
-@pytest.mark.parametrize("what", ["sparse", "dense", "named", "samples"])
+@pytest.mark.parametrize("what", ["sparse", "dense", "named", "samples", "inference"])
 def test_damaged_files_are_value_errors_and_take_no_memory(tmp_path, what):
     path, bad = tmp_path / "good.npz", tmp_path / "bad.npz"
-    if what == "samples":
+    if what == "inference":
+        save_inference(INFERENCES["several modes"], path)
+        load = load_inference
+    elif what == "samples":
         save_samples(nnbm.sample(MODELS["named"], 300, seed=0), path)
         load = load_samples
     else:
@@ -258,3 +264,89 @@ def test_saving_through_a_link_replaces_its_target(tmp_path):
         assert link.is_symlink()
         assert load_model(target) == model
         assert [path.name for path in target.parent.iterdir()] == ["m.npz"]
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", nnbm.UnreliableWarning)
+    INFERENCES = {
+        "converged": nnbm.infer(nnbm.NNBM([0.1, 0.2], [[1.0, 0.3], [0.3, 1.0]], names=["a,b", '"']), "isusp"),
+        "no covariance": nnbm.infer(MODELS["sparse"], "tap"),
+        "exact": nnbm.infer(MODELS["named"], "exact"),
+        "several modes": nnbm.infer(nnbm.gallery.two_modes(bias=(6.0, 7.0)), "naive"),
+        "partial": nnbm.infer(nnbm.gallery.two_modes(bias=(6.0, 7.0)), "isusp", throw=False),
+    }
+
+
+def assert_same(back, r):
+    for field in ("method", "names", "status", "expected_error", "iterations", "history", "detail"):
+        assert getattr(back, field) == getattr(r, field), field
+    for field in ("mean", "variance", "l", "r"):
+        np.testing.assert_array_equal(getattr(back, field), getattr(r, field))
+    if r.converged:
+        np.testing.assert_array_equal(back.covariance, r.covariance)
+        assert back.log_partition == r.log_partition
+    else:
+        assert back.covariance is None
+        assert back.log_partition is None
+
+
+@pytest.mark.parametrize("name", INFERENCES)
+def test_inferences_come_back(tmp_path, name):
+    r = INFERENCES[name]
+    save_inference(r, tmp_path / "r.npz")
+    back = load_inference(tmp_path / "r.npz")
+    assert_same(back, r)
+    assert len(back.alternatives) == len(r.alternatives) == {"several modes": 1, "partial": 2}.get(name, 0)
+    for other, original in zip(back.alternatives, r.alternatives, strict=True):
+        assert_same(dataclasses.replace(other, history=original.history, detail=original.detail), original)
+    with pytest.raises(ValueError, match="has none here"):
+        _ = back.susceptibilities
+    assert [path.name for path in tmp_path.iterdir()] == ["r.npz"]
+
+
+@pytest.mark.parametrize("name", INFERENCES)
+def test_a_csv_holds_the_numbers_and_the_verdict(tmp_path, name):
+    r = INFERENCES[name]
+    save_inference(r, tmp_path / "r.CSV")
+    with (tmp_path / "r.CSV").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["variable"] for row in rows] == [r.label(k) for k in range(r.n)]
+    assert [float(row["mean"]) for row in rows] == r.mean.tolist()
+    assert [float(row["standard_deviation"]) for row in rows] == r.standard_deviation.tolist()
+    assert {(row["method"], row["status"]) for row in rows} == {(r.method, r.status.name)}
+    assert {float(row["expected_error"]) for row in rows} == {r.expected_error}
+
+
+def test_an_inference_is_written_whole_under_a_sound_name(tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match=r"a name ending in \.npz or \.csv is needed, but path = .*r\.txt"):
+        save_inference(INFERENCES["exact"], tmp_path / "r.txt")
+    path = tmp_path / "r.csv"
+    save_inference(INFERENCES["exact"], path)
+    before = path.read_bytes()
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(OSError, match="No space left"):
+        save_inference(INFERENCES["converged"], path)
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["r.csv"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"status": np.array("FINE")}, "status: one of CONVERGED, .* but status = 'FINE'"),
+        ({"mean": np.ones((2, 1))}, r"mean: one per variable is needed; its shape is \(2, 1\)"),
+        ({"mean": np.array([1.0, np.nan])}, r"mean\[1\] = nan"),
+        ({"variance": np.ones(3)}, r"variance: shape \(2,\) is needed; its shape is \(3,\)"),
+        ({"covariance": np.array([[1.0, np.nan], [0.0, 1.0]])}, r"covariance\[0, 1\] = nan"),
+        ({"expected_error": np.array("small")}, "expected_error: one value of NumPy's kind 'f'"),
+        ({"names": np.array(["a"])}, "with 1 names"),
+        ({"alternative_mean": np.ones((1, 2))}, "zip"),
+    ],
+)
+def test_unsound_inferences_are_refused(tmp_path, change, message):
+    save_inference(INFERENCES["converged"], tmp_path / "good.npz")
+    with np.load(tmp_path / "good.npz") as file:
+        parts = dict(file)
+    with pytest.raises(ValueError, match=rf"bad\.npz does not hold a sound inference: .*{message}"):
+        load_inference(write(tmp_path / "bad.npz", **parts | change))

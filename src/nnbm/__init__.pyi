@@ -12,7 +12,9 @@ from .model import NNBM as NNBM
 from .sampling.gibbs import Gibbs as Gibbs
 from .sampling.result import Samples as Samples
 from .sampling.sample import sample as sample
+from .store import load_inference as load_inference
 from .store import load_model as load_model
 from .store import load_samples as load_samples
+from .store import save_inference as save_inference
 from .store import save_model as save_model
 from .store import save_samples as save_samples

@@ -30,6 +30,7 @@ Chains = Annotated[int, typer.Option(min=1, help="Independent chains, spread ove
 Thin = Annotated[int, typer.Option(min=1, help="Sweeps between kept draws.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same draws.")]
 FigureFile = Annotated[Path | None, typer.Option(help="Write a figure here (png, pdf, svg).", dir_okay=False)]
+ModelFile = Annotated[Path, typer.Argument(help="A model saved by nnbm (npz).", exists=True, dir_okay=False)]
 OutputFile = Annotated[Path | None, typer.Option(help="Write the draws here (npz).", dir_okay=False)]
 
 
@@ -124,6 +125,36 @@ def _sample(model: NNBM, request: _Request, draw_figure: Callable[[NNBM, Samples
         raise typer.Exit(1)
 
 
+@app.command(epilog="Example:  nnbm demo --save-model ring.npz && nnbm infer ring.npz --method isusp --output ring.csv")
+def infer(
+    model: ModelFile,
+    method: Annotated[str, typer.Option(help="auto, exact, ep, isusp, susp, tap, naive or downs.")] = "auto",
+    output: Annotated[
+        Path | None, typer.Option(help="Write the result here: npz (all of it) or csv (by variable).", dir_okay=False)
+    ] = None,
+) -> None:
+    """Infer a saved model without sampling: means, sd, correlations, ln Z and how far to trust them."""
+    from rich.console import Console
+
+    import nnbm
+    from nnbm import report, store
+
+    console, notes = Console(), Console(stderr=True)
+    loaded = store.load_model(model)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", nnbm.UnreliableWarning)
+        result = nnbm.infer(loaded, method, throw=False)
+    console.print(repr(loaded), highlight=False)
+    console.print(report.inference_table(result))
+    if output is not None:
+        store.save_inference(result, output)
+        console.print(f"result: {output}", highlight=False, markup=False)
+    for warning in caught:
+        notes.print(f"warning: {warning.message}", style="bold red", highlight=False, markup=False)
+    if caught:
+        raise typer.Exit(1)
+
+
 def main() -> None:
     """Run the program; a wrong input is one line, not a traceback."""
     try:
@@ -131,3 +162,6 @@ def main() -> None:
     except (ValueError, TypeError, OSError, MemoryError) as error:
         sys.stderr.write(f"nnbm: {error}\n")
         sys.exit(2)
+    except (RuntimeError, ArithmeticError) as error:  # a method gave up, a chain ran away: nothing to rely on
+        sys.stderr.write(f"nnbm: {error}\n")
+        sys.exit(1)

@@ -8,11 +8,12 @@ from rich.table import Table
 from rich.text import Text
 
 from nnbm.arrays import FloatArray, IntArray
+from nnbm.inference.result import Inference
 from nnbm.sampling import diagnostics
 from nnbm.sampling.diagnostics import FEWEST_DRAWS, RHAT_LIMIT
 from nnbm.sampling.result import Samples
 
-__all__ = ["samples_table"]
+__all__ = ["inference_table", "samples_table"]
 
 _MOST_JUDGED = 200  # variables; ESS and R-hat take some two milliseconds each
 
@@ -74,3 +75,43 @@ def _verdict(samples: Samples, ess: FloatArray, rhat: FloatArray, of_these: str)
 
 def _or_dash(value: float, form: str) -> str:
     return "–" if np.isnan(value) else format(value, form)
+
+
+def inference_table(result: Inference, *, rows: int = 12, pairs: int = 6) -> RenderableType:
+    """Mean and sd of the first `rows` variables, the `pairs` strongest correlations, ln Z and the verdict.
+
+    Of a partial result only means and sd are shown: its correlations and ln Z would be those of weaker couplings.
+    """
+    table = Table(title=f"{result.n} variables, {result.method}")
+    for heading in ("variable", "mean", "sd"):
+        table.add_column(heading, justify="left" if heading == "variable" else "right", no_wrap=True)
+    for i in range(min(rows, result.n)):
+        table.add_row(Text(result.label(i)), f"{result.mean[i]:.4g}", f"{result.standard_deviation[i]:.4g}")
+    if result.n > rows:
+        table.caption = f"the first {rows}; {result.n - rows} more are not shown"
+    parts: list[RenderableType] = [table]
+    if result.converged and result.covariance is not None and result.n > 1:
+        parts.append(_strongest(result, pairs))
+    return Group(*parts, _inference_verdict(result))
+
+
+def _strongest(result: Inference, pairs: int) -> Table:
+    i, j = np.triu_indices(result.n, 1)
+    correlation = result.correlation[i, j]
+    order = np.argsort(-np.abs(correlation).round(9), kind="stable")[:pairs]  # rounding must not order what is equal
+    table = Table(title="strongest correlations")
+    table.add_column("pair", no_wrap=True)
+    table.add_column("correlation", justify="right")
+    for k in order:
+        table.add_row(Text(f"{result.label(int(i[k]))} – {result.label(int(j[k]))}"), f"{correlation[k]:+.3f}")
+    return table
+
+
+def _inference_verdict(result: Inference) -> Text:
+    ln_z = result.log_partition if result.converged else None
+    error = f"{result.expected_error:.1g} sd" if np.isfinite(result.expected_error) else "unknown"
+    said = f"ln Z {'–' if ln_z is None else format(ln_z, '.6g')}, expected error {error}, {result.iterations} sweeps\n"
+    if result.alternatives:
+        said += f"other solutions: {len(result.alternatives)} by {result.alternatives[0].method}, in `alternatives`\n"
+    status = (result.status.value, "" if result.status.reliable else "bold red")
+    return Text.assemble(said, "status: ", status)
