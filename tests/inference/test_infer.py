@@ -1,6 +1,8 @@
 """infer(): every method where its answer is known, the verdicts, and that nothing wrong is ever silent."""
 
+import json
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -88,6 +90,27 @@ def test_errors_beyond_a_twentieth_of_an_sd_are_never_silent(method):
 
 
 @QUIET
+@pytest.mark.parametrize(
+    ("bias", "chain"),
+    [
+        ([-1.2, 2.8, 2.5, -1.1], [(0, 1, 0.56), (0, 3, 1.38), (1, 2, 0.98)]),
+        ([3.46, 3.93, 1.41, 1.25], [(0, 1, 0.93), (2, 3, 1.12)]),
+    ],
+)
+def test_ep_warns_where_two_modes_begin_to_form(bias, chain):
+    """Means are right to 0.02 sd and the closures agree, but standard deviations are off by more than a twentieth."""
+    w = np.eye(4)
+    for i, j, coupling in chain:
+        w[i, j] = w[j, i] = coupling
+    model = NNBM(bias, w)
+    exact = infer(model, "exact")
+    r = infer(model, "ep", throw=False)
+    assert np.abs(r.standard_deviation / exact.standard_deviation - 1.0).max() > 0.05
+    assert r.converged
+    assert r.status is Status.INACCURATE
+
+
+@QUIET
 def test_isusp_and_ep_are_accurate_where_they_say_so():
     for model in TRIOS:
         exact = integrate(model, 22.0)
@@ -111,8 +134,12 @@ def test_isusp_converges_on_the_grid(coupling):
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 1.5, 2.0, 2.5])
 @pytest.mark.parametrize("method", ["isusp", "ep"])
 def test_orientation_tuning_converges_and_is_uniform(epsilon, method):
-    r = infer(nnbm.gallery.orientation_tuning(36, epsilon=epsilon), method)
-    assert r.status is Status.CONVERGED
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nnbm.UnreliableWarning)
+        r = infer(nnbm.gallery.orientation_tuning(36, epsilon=epsilon), method)
+    # at 2.5 EP's standard deviations are off by 0.042, which it says
+    assert r.status is (Status.INACCURATE if (epsilon, method) == (2.5, "ep") else Status.CONVERGED)
+    assert r.history[-1] < 1e-9
     np.testing.assert_allclose(r.mean, r.mean.mean(), rtol=1e-7)
 
 
@@ -241,6 +268,23 @@ def test_auto_takes_the_one_that_exists():
     a = rng.uniform(size=(60, 20))
     y = a @ np.maximum(0.0, rng.normal(size=20)) + 0.3 * rng.normal(size=60)
     assert infer(nnbm.gallery.from_least_squares(a, y, 0.3)).method == "ep"
+
+
+@QUIET
+def test_auto_follows_the_cumulants_and_not_the_milder_status():
+    """EP warns here and I-SusP does not, but EP is closer to the truth (long runs: 0.0011 against 0.0017)."""
+    model = nnbm.gallery.random_graph(40, strength=1.5)
+    assert infer(model, "isusp").status.reliable
+    assert not infer(model, "ep").status.reliable
+    assert infer(model).method == "ep"
+
+
+def test_auto_is_within_a_tenth_of_the_better_on_every_row_measured():
+    """`make accuracy`'s own figures: of the rows where EP or I-SusP has a solution none is worse."""
+    rows = json.loads((Path(__file__).parents[2] / "benchmarks" / "accuracy.json").read_text())
+    ratios = [row["auto_ratio"] for row in rows if not np.isnan(row["auto_ratio"])]
+    assert len(ratios) > 20
+    assert max(ratios) <= 1.1
 
 
 def test_downs_where_it_holds_and_where_it_does_not():

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from nnbm.arrays import FloatArray
-from nnbm.inference.ep import EP
+from nnbm.inference.ep import EP, mean_response
 from nnbm.inference.isusp import ISusP
 from nnbm.inference.problem import Closure, Point
 
 __all__ = ["expected_error"]
 
+# how far from the sites' standard deviations to the response's the truth lies: 0.55 to 1 where they differ most
+_RESPONSE_SHARE = 0.6
 _JUDGES: tuple[Closure, ...] = (ISusP(), EP())
 
 
@@ -18,7 +20,8 @@ def expected_error(point: Point) -> float:
     """Largest expected error of a mean or of a standard deviation, in units of that standard deviation.
 
     I-SusP and EP make errors of different kinds, so the shift that either of them asks for at the other's solution,
-    or at any, tells what the closure is worth; EP's third-cumulant correction of the means (EQ 12) joins them.
+    or at any, tells what the closure is worth; EP's third-cumulant correction of the means (EQ 12) joins them, and
+    so do the variances of EP's linear response, which part from the sites' where two modes begin to form.
     """
     if point.gaussian is None:
         return np.inf
@@ -33,6 +36,9 @@ def expected_error(point: Point) -> float:
         # ds = k3 dl + s_r dr, with dl from dm = s dl + m_r dr
         variance_shift = (k3 * mean_shift - 0.5 * determinant * (target - point.r)) / s
         shifts += [mean_shift / np.sqrt(s), 0.5 * variance_shift / s]
+    response = mean_response(point)
+    if response is not None:
+        shifts.append(_RESPONSE_SHARE * 0.5 * (np.diagonal(response.covariance) / s - 1.0))
     return float(max(np.abs(shift).max() for shift in shifts))
 
 

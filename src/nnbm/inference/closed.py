@@ -21,6 +21,7 @@ __all__ = ["ACCURATE", "ClosedMethod", "infer_closed"]
 ACCURATE = 0.04  # expected error, in standard deviations, up to which a result passes without a warning
 _APART = 0.1  # standard deviations between two solutions that are not the same
 _EXPLORED = 1.0  # how far, in standard deviations, a relaxation must come to be worth a solve
+_RETURNED = 0.1  # how close to the stable solution a relaxation must be to end there
 _RELAXATIONS = 40
 
 
@@ -170,13 +171,18 @@ def _other_solutions(problem: Problem, method: ClosedMethod, main: Point, option
 
 
 def _relaxed_apart(problem: Problem, main: Point) -> FloatArray:
-    """(starts, n) fields of EQ 5.1 at the r of `main`, relaxed from starting means that lie apart."""
+    """(starts, n) fields of EQ 5.1 at the r of `main`, relaxed from starting means that lie apart.
+
+    Ends early when all have come back to a `main` that solves this problem, and not one of weaker couplings.
+    """
     back = problem.diagonal - main.r
-    mean = _starts_apart(problem, main)
+    mean, near = _starts_apart(problem, main), _RETURNED * np.sqrt(main.variance)
     l = problem.bias - mean @ problem.off - back * mean
     for _ in range(_RELAXATIONS):
         mean = problem.site.moments(l, main.r).mean
         l = 0.5 * (l + problem.bias - mean @ problem.off - back * mean)
+        if main.problem is problem and (np.abs(mean - main.mean) < near).all():
+            break
     return l
 
 

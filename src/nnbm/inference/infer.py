@@ -39,8 +39,8 @@ def infer(model: NNBM, method: str = "auto", *, throw: bool = True, options: Opt
     """Means, variances, covariances and ln Z of the model.
 
     method: "auto" (default), "exact" (n <= 3, forests), "ep", "isusp" (the paper's), "susp", "tap", "naive", "downs".
-    "auto" is exact where that is cheap, else the better of EP and I-SusP: the one that exists and is reliable, and if
-    both are, the one whose means lie closer to EP's with their cumulant correction. options: see `Options`.
+    "auto" is exact where that is cheap, else the better of EP and I-SusP: the one that exists, and if both do, the one
+    whose means lie closer to EP's with their cumulant correction. options: see `Options`.
 
     Raises NotConverged, which carries the partial result, where there is no stable solution; throw=False returns it.
     Warns (UnreliableWarning) where a solution is not to be relied on; `status` and `expected_error` say why.
@@ -95,8 +95,9 @@ def _automatic(model: NNBM, options: Options) -> Inference:
     if not (ep.converged and isusp.converged):
         better, other = (isusp, ep) if isusp.converged else (ep, isusp)
         return better if better.status.reliable else _mentioning(better, other)
-    if ep.status.reliable != isusp.status.reliable:
-        return ep if ep.status.reliable else isusp
+    for result in (ep, isusp):
+        if result.status is Status.SEVERAL_MODES:  # whichever found them
+            return result
     return min((ep, isusp), key=lambda result: _distance_from_corrected(model, ep, result))
 
 
