@@ -1,0 +1,94 @@
+"""Methods know a domain only through its site: the same methods on other domains, where the answer is known."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from nnbm import Options
+from nnbm.inference.closed import infer_closed
+from nnbm.inference.ep import EP
+from nnbm.inference.isusp import ISusP
+from nnbm.inference.naive import Naive
+from nnbm.inference.problem import Problem
+from nnbm.inference.result import Status
+from nnbm.inference.tap import Susp
+from nnbm.site import HALF_LINE, SiteMoments
+
+METHODS = {method.name: method for method in (Naive(), Susp(), ISusP(), EP())}
+
+
+@dataclass(frozen=True)
+class From:
+    """The half-line x >= lower."""
+
+    lower: float
+    upper = np.inf
+
+    def moments(self, l, r):
+        found = HALF_LINE.moments(l - r * self.lower, r)
+        cumulants = found.cumulants.copy()
+        cumulants[0] += self.lower
+        return SiteMoments(found.log_partition + l * self.lower - 0.5 * r * self.lower**2, cumulants)
+
+
+class WholeLine:
+    """No wall at all: every site is a normal."""
+
+    lower, upper = -np.inf, np.inf
+
+    def moments(self, l, r):
+        zero = np.zeros_like(l)
+        log_partition = 0.5 * np.log(2.0 * np.pi / r) + 0.5 * l * l / r
+        return SiteMoments(log_partition, np.stack([l / r, 1.0 / r, zero, zero, zero, zero]))
+
+
+def grid(coupling, site=HALF_LINE, wall=0.0):
+    """A 3x3 grid; with a wall it is the same density moved by it."""
+    rng = np.random.default_rng(0)
+    off = np.zeros((9, 9))
+    for k in range(9):
+        for other in ([k + 1] if k % 3 < 2 else []) + ([k + 3] if k < 6 else []):
+            off[k, other] = off[other, k] = coupling
+    bias = rng.uniform(-0.4, 1.0, 9)
+    return Problem(bias + (off.sum(axis=1) + 1.0) * wall, np.ones(9), off, site)
+
+
+@pytest.mark.parametrize("wall", [-3.0, 2.0])
+@pytest.mark.parametrize("name", METHODS)
+def test_a_wall_elsewhere_only_moves_the_answer(name, wall):
+    plain = infer_closed(grid(0.3), METHODS[name], (), Options())
+    moved = infer_closed(grid(0.3, From(wall), wall), METHODS[name], (), Options())
+    assert moved.status is plain.status
+    assert moved.expected_error == pytest.approx(plain.expected_error, rel=1e-6)
+    np.testing.assert_allclose(moved.mean, plain.mean + wall, rtol=1e-7)
+    np.testing.assert_allclose(moved.variance, plain.variance, rtol=1e-7)
+    np.testing.assert_allclose(moved.covariance, plain.covariance, atol=1e-8)
+    problem = grid(0.3, From(wall), wall)
+    at_wall = np.full(9, wall)
+    energy = 0.5 * at_wall @ (problem.off + np.eye(9)) @ at_wall - problem.bias @ at_wall
+    # I-SusP integrates along couplings that are weakened about x = 0: about another wall it is another path
+    tolerance = 0.01 if name == "isusp" else 1e-7
+    assert moved.log_partition == pytest.approx(plain.log_partition - energy, abs=tolerance)
+
+
+def test_other_modes_are_looked_for_behind_another_wall():
+    pair = np.array([[0.0, 3.0], [3.0, 0.0]])
+    bias = np.array([6.0, 7.0])
+    plain = infer_closed(Problem(bias, np.ones(2), pair, HALF_LINE), Naive(), (), Options())
+    moved = infer_closed(Problem(bias + 4.0 * 5.0, np.ones(2), pair, From(5.0)), Naive(), (), Options())
+    assert plain.status is moved.status is Status.SEVERAL_MODES
+    np.testing.assert_allclose(moved.mean, plain.mean + 5.0, rtol=1e-7)
+    np.testing.assert_allclose(moved.alternatives[0].mean, plain.alternatives[0].mean + 5.0, rtol=1e-7)
+
+
+def test_without_a_wall_ep_is_gaussian_algebra():
+    problem = grid(0.25, WholeLine())
+    w = problem.off + np.eye(9)
+    r = infer_closed(problem, EP(), (), Options())
+    assert r.status is Status.CONVERGED
+    assert r.expected_error < 1e-8
+    np.testing.assert_allclose(r.mean, np.linalg.solve(w, problem.bias), rtol=1e-8)
+    np.testing.assert_allclose(r.covariance, np.linalg.inv(w), rtol=1e-8)
+    expected = 0.5 * problem.bias @ r.mean + 4.5 * np.log(2.0 * np.pi) - 0.5 * np.linalg.slogdet(w)[1]
+    assert r.log_partition == pytest.approx(expected, rel=1e-9)
