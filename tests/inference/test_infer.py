@@ -89,6 +89,33 @@ def test_errors_beyond_a_twentieth_of_an_sd_are_never_silent(method):
     assert reliable > 20  # the claim is not kept by never being sure
 
 
+def forest(seed):
+    """A star that competes, unconnected pairs that do, or a random tree; variables of different units."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 9))
+    w = np.eye(n)
+    for child in range(1, n):
+        parent = [0, child - 1, rng.integers(max(0, child - 3), child)][seed % 3]
+        if seed % 3 != 1 or child % 2:
+            w[child, parent] = w[parent, child] = rng.uniform(0.0, 1.5) * rng.choice([0.3, 1.0])
+    unit = np.exp(rng.uniform(-2.0, 2.0, n))
+    return NNBM((rng.uniform(-1.0, 2.0, n) * rng.choice([0.5, 2.0])) / unit, w / np.outer(unit, unit))
+
+
+@QUIET
+def test_errors_on_forests_are_never_silent():
+    reliable = 0
+    for model in map(forest, range(60)):
+        exact = infer(model, "exact")
+        for method in CLOSED:
+            r = infer(model, method, throw=False)
+            if r.status is Status.CONVERGED:
+                reliable += 1
+                assert np.abs((r.mean - exact.mean) / exact.standard_deviation).max() < 0.05
+                assert np.abs(r.standard_deviation / exact.standard_deviation - 1.0).max() < 0.07
+    assert reliable > 60
+
+
 @QUIET
 @pytest.mark.parametrize(
     ("bias", "chain"),
