@@ -73,6 +73,17 @@ def mean_response(point: Point) -> MeanResponse | None:
     From d[G^{-1}]_ii = ds_i: with P = (G^{-1})_ij², i != j, K = diag(k3/s³), U = diag(k3²/2s³ - k4/2s²),
     (P U + diag s²) dr = -P K dm and G dm = db - diag(k3/2s) dr.
     """
+    reaction = _reaction(point)
+    if point.gaussian is None or reaction is None:
+        return None
+    stiffness = point.gaussian.matrix()
+    stiffness -= (0.5 * point.moments.third_cumulant / point.variance)[:, None] * reaction
+    found = factor(0.5 * (stiffness + stiffness.T))
+    return None if found is None else MeanResponse(found.inverse(), reaction)
+
+
+def _reaction(point: Point) -> FloatArray | None:
+    """(n, n) -dr/dm of EP's fixed point; a function of its own so that its matrices are gone when it is done."""
     if point.gaussian is None:
         return None
     s, k3, k4 = point.moments.cumulants[1:4]
@@ -81,9 +92,4 @@ def mean_response(point: Point) -> MeanResponse | None:
     left = squares * (0.5 * k3 * k3 / s**3 - 0.5 * k4 / s**2)
     left.flat[:: s.size + 1] += s * s
     lu, pivots, info = lapack.dgetrf(left)
-    if info != 0:
-        return None
-    reaction = lapack.dgetrs(lu, pivots, squares * (k3 / s**3))[0]
-    stiffness = point.gaussian.matrix() - (0.5 * k3 / s)[:, None] * reaction
-    found = factor(0.5 * (stiffness + stiffness.T))
-    return None if found is None else MeanResponse(found.inverse(), reaction)
+    return lapack.dgetrs(lu, pivots, squares * (k3 / s**3))[0] if info == 0 else None

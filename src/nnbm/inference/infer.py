@@ -67,13 +67,17 @@ def _by_name(model: NNBM, method: str, options: Options) -> Inference:
         return _exactly(model)
     if method == "downs":
         return infer_downs(problem_of(model), model.names, options)
-    problem = problem_of(model)
-    result = infer_closed(problem, _CLOSED[method], model.names, options)
+    return _closed(problem_of(model), method, model.names, options)
+
+
+def _closed(problem: Problem, method: str, names: tuple[str, ...], options: Options) -> Inference:
+    """A closure's result; of one that finds no modes although there are several, with naive mean field's."""
+    result = infer_closed(problem, _CLOSED[method], names, options)
     troubled = result.status in (Status.UNSTABLE, Status.SEVERAL_MODES) and not result.alternatives
     if not troubled or method == "naive":
         return result
     # the crudest method survives deepest into the regime of several modes: it tells at least where they lie
-    modes = infer_closed(problem, _CLOSED["naive"], model.names, options)
+    modes = infer_closed(problem, _CLOSED["naive"], names, options)
     return replace(result, alternatives=(modes, *modes.alternatives)) if modes.converged else result
 
 
@@ -91,14 +95,15 @@ def _automatic(model: NNBM, options: Options) -> Inference:
         # a ridge too narrow for quadrature is no reason to give up
         with suppress(ValueError, RuntimeError):
             return _exactly(model)
-    ep, isusp = (_by_name(model, name, options) for name in ("ep", "isusp"))
+    problem = problem_of(model)
+    ep, isusp = (_closed(problem, name, model.names, options) for name in ("ep", "isusp"))
     if not (ep.converged and isusp.converged):
         better, other = (isusp, ep) if isusp.converged else (ep, isusp)
         return better if better.status.reliable else _mentioning(better, other)
     for result in (ep, isusp):
         if result.status is Status.SEVERAL_MODES:  # whichever found them
             return result
-    return min((ep, isusp), key=lambda result: _distance_from_corrected(model, ep, result))
+    return min((ep, isusp), key=lambda result: _distance_from_corrected(problem, ep, result))
 
 
 def _mentioning(result: Inference, other: Inference) -> Inference:
@@ -106,11 +111,10 @@ def _mentioning(result: Inference, other: Inference) -> Inference:
     return replace(result, detail="; ".join(filter(None, (result.detail, said))))
 
 
-def _distance_from_corrected(model: NNBM, ep: Inference, result: Inference) -> float:
+def _distance_from_corrected(problem: Problem, ep: Inference, result: Inference) -> float:
     """Mean distance, in standard deviations, of a result's means from EP's corrected ones."""
     if ep.l is None or ep.r is None:
         return np.inf
-    problem = problem_of(model)
     shift = mean_correction(problem.point(problem.state(ep.l, ep.r)))
     if shift is None:
         return 0.0 if result is ep else np.inf
