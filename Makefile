@@ -10,8 +10,8 @@ export MPLBACKEND ?= Agg
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
 
-run: $(VENV)/.installed ## sample the orientation-tuning network: a table and a figure
-	$(BIN)/nnbm demo
+run: $(VENV)/.installed ## reproduce the paper's tables: tables, figures and nnbm-reproduce/report.html
+	$(BIN)/nnbm reproduce
 
 test: $(VENV)/.developer ## the whole test suite but for the slow ones
 	$(BIN)/python -m pytest -n auto

@@ -4,6 +4,7 @@ from .errors import NoSite as NoSite
 from .errors import NotConverged as NotConverged
 from .errors import NotCopositive as NotCopositive
 from .errors import UnreliableWarning as UnreliableWarning
+from .estimator import NonnegativeBoltzmann as NonnegativeBoltzmann
 from .inference.infer import infer as infer
 from .inference.result import Inference as Inference
 from .inference.result import Status as Status

@@ -101,6 +101,41 @@ def sample(
     _sample(store.load_model(model), _Request(draws, chains, thin, seed, figure, output), plots.samples_figure)
 
 
+@app.command(epilog="Example:  nnbm reproduce --quick")
+def reproduce(
+    experiment: Annotated[
+        str, typer.Option(help="paper (both tables), hard (several modes), all, or one experiment, such as grid.")
+    ] = "paper",
+    trials: Annotated[int | None, typer.Option(min=1, help="Trials per experiment. [default: 50; 10 if hard]")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Five trials.")] = False,
+    folder: Annotated[Path, typer.Option(help="Trials, figures and report.html go here.", file_okay=False)] = Path(
+        "nnbm-reproduce"
+    ),
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes. [default: one per core]")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run finished trials again.")] = False,
+) -> None:
+    """Reproduce the paper's tables: learn both of its models back with every estimator. A killed run goes on."""
+    from rich.console import Console
+
+    from nnbm.study import report, run, summary
+
+    names = run.names_of(experiment)
+    found = run.run_trials(names, folder, trials=5 if quick else trials, workers=workers, fresh=fresh)
+    console = Console()
+    if found.reused:
+        console.print(f"{found.reused} trials were in {folder} already (--fresh runs them again)", highlight=False)
+    for name, outcomes in found.outcomes.items():
+        table = summary.summarise(name, outcomes)
+        console.print(report.summary_table(table))
+        for remark in table.remarks:
+            console.print(f"  {remark}", highlight=False, markup=False, style="dim")
+    command = f"nnbm reproduce --experiment {experiment}" + (
+        " --quick" if quick else f" --trials {trials}" * bool(trials)
+    )
+    page = report.write_report(found.outcomes, folder, command)
+    console.print(f"report: {page}", highlight=False, markup=False)
+
+
 def _sample(model: NNBM, request: _Request, draw_figure: Callable[[NNBM, Samples], Figure]) -> None:
     from rich.console import Console
 

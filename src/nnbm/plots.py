@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nnbm.arrays import FloatArray
+from nnbm.canvas import BLUE, GREY, ORANGE, panels, styled
 from nnbm.model import NNBM
 from nnbm.sampling.diagnostics import FEWEST_DRAWS, RHAT_LIMIT, ess, mean_error, rhat
 from nnbm.sampling.result import Samples
@@ -18,22 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["samples_figure", "tuning_figure"]
 
-_BLUE, _ORANGE, _GREY = "#2f5d8a", "#d9772b", "#8a8f98"
-_STYLE: Any = {
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 11,
-    "axes.titlelocation": "left",
-    "font.size": 9.5,
-    "legend.frameon": False,
-}
 _MOST_IN_MATRIX = 400
 
 
 def samples_figure(model: NNBM, samples: Samples) -> Figure:
     """Means with their spread, the covariance (of up to 400 variables), the energy's trace and R-hat."""
-    with _style():
-        figure, axes = _panels(2, 2, (10.5, 7.5))
+    with styled():
+        figure, axes = panels(2, 2, (10.5, 7.5))
         _means(axes[0, 0], samples)
         _covariance(figure, axes[0, 1], samples)
         _energy_trace(axes[1, 0], model, samples)
@@ -44,8 +35,8 @@ def samples_figure(model: NNBM, samples: Samples) -> Figure:
 
 def tuning_figure(model: NNBM, samples: Samples) -> Figure:
     """The orientation-tuning network: activity over draws, bumps turned to 0°, response means, covariances."""
-    with _style():
-        figure, axes = _panels(2, 2, (10.5, 7.5))
+    with styled():
+        figure, axes = panels(2, 2, (10.5, 7.5))
         _raster(figure, axes[0, 0], samples)
         _aligned_bump(axes[0, 1], samples)
         _tuning_means(axes[1, 0], samples)
@@ -54,23 +45,11 @@ def tuning_figure(model: NNBM, samples: Samples) -> Figure:
     return figure
 
 
-def _style() -> AbstractContextManager[None]:
-    import matplotlib as mpl  # a third of a second of import, needed only for figures
-
-    return mpl.rc_context(_STYLE)
-
-
-def _panels(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, Any]:
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(rows, columns, figsize=size, layout="constrained")
-
-
 def _means(axes: Axes, samples: Samples) -> None:
     place, sd = np.arange(samples.n), np.sqrt(samples.variance)
     below = np.minimum(sd, samples.mean)  # x >= 0
-    axes.fill_between(place, samples.mean - below, samples.mean + sd, color=_BLUE, alpha=0.2, label="± sd", step="mid")
-    axes.step(place, samples.mean, where="mid", color=_BLUE, label="mean")
+    axes.fill_between(place, samples.mean - below, samples.mean + sd, color=BLUE, alpha=0.2, label="± sd", step="mid")
+    axes.step(place, samples.mean, where="mid", color=BLUE, label="mean")
     axes.set(title="Means", xlabel="variable", ylabel=r"$\langle x_i \rangle$")
     axes.set_ylim(0, 1.25 * float((samples.mean + sd).max()))
     if 0 < len(samples.names) <= 20:
@@ -113,8 +92,8 @@ def _mixing(axes: Axes, samples: Samples) -> None:
         axes.text(0.5, 0.5, "too few draws to tell", ha="center", va="center", transform=axes.transAxes)
         return
     shown = samples.draws[:, :, :_MOST_IN_MATRIX]
-    axes.scatter(ess(shown), rhat(shown), s=14, color=_BLUE, alpha=0.7)
-    axes.axhline(RHAT_LIMIT, color=_ORANGE, lw=1, ls="--", label=f"{RHAT_LIMIT}: not agreed above")
+    axes.scatter(ess(shown), rhat(shown), s=14, color=BLUE, alpha=0.7)
+    axes.axhline(RHAT_LIMIT, color=ORANGE, lw=1, ls="--", label=f"{RHAT_LIMIT}: not agreed above")
     axes.legend()
 
 
@@ -148,9 +127,9 @@ def _aligned_bump(axes: Axes, samples: Samples) -> None:
     shuffled = _turned_to_zero(np.random.default_rng(0).permuted(samples.flat, axis=0))
     angle = _angles(n) - 360.0 * (n // 2) / n
     low, high = np.quantile(turned, (0.16, 0.84), axis=0)
-    axes.fill_between(angle, low, high, color=_ORANGE, alpha=0.25, lw=0, label="middle 68%")
-    axes.plot(angle, turned.mean(axis=0), color=_ORANGE, lw=2, label="mean")
-    axes.plot(angle, shuffled.mean(axis=0), color=_GREY, lw=1.2, ls="--", label="mean, were neurons independent")
+    axes.fill_between(angle, low, high, color=ORANGE, alpha=0.25, lw=0, label="middle 68%")
+    axes.plot(angle, turned.mean(axis=0), color=ORANGE, lw=2, label="mean")
+    axes.plot(angle, shuffled.mean(axis=0), color=GREY, lw=1.2, ls="--", label="mean, were neurons independent")
     axes.set(title="The bump: draws turned to 0°", xlabel="angle from the population vector (°)", ylabel="activity")
     axes.set(xticks=(-180, -90, 0, 90, 180), ylim=(0, 1.35 * float(high.max())))
     axes.legend(loc="upper left")
@@ -174,10 +153,10 @@ def _tuning_means(axes: Axes, samples: Samples) -> None:
         fmt="o",
         ms=4,
         lw=1,
-        color=_BLUE,
+        color=BLUE,
         label="mean ± 2 Monte-Carlo errors" if judged else "mean",
     )
-    axes.axhline(float(samples.mean.mean()), color=_GREY, lw=1, ls="--", label="average over neurons")
+    axes.axhline(float(samples.mean.mean()), color=GREY, lw=1, ls="--", label="average over neurons")
     axes.set(title="Means: equal by symmetry", xlabel="preferred angle (°)", ylabel=r"$\langle x_i \rangle$")
     axes.set(xticks=(0, 90, 180, 270, 360))
     axes.margins(y=0.3)
@@ -192,14 +171,14 @@ def _ring_covariance(axes: Axes, model: NNBM, samples: Samples) -> None:
     pairs = [samples.covariance[place, (place + d) % n] for d in distance]
     angle = distance * 360.0 / n
     means = np.array([p.mean() for p in pairs])
-    axes.axhline(0.0, color=_GREY, lw=0.8)
-    axes.plot(angle, means, "o-", ms=4, color=_BLUE, label="covariance")
+    axes.axhline(0.0, color=GREY, lw=0.8)
+    axes.plot(angle, means, "o-", ms=4, color=BLUE, label="covariance")
     axes.set(title="Covariance follows the coupling", xlabel="difference of angles (°)", ylabel="covariance")
     axes.set(xticks=(0, 45, 90, 135, 180), xlim=(0, 184))
     other = axes.twinx()
     other.spines["right"].set_visible(True)
     weights = np.asarray(model.coupling[0, distance]) if isinstance(model.coupling, np.ndarray) else means * 0.0
-    other.plot(angle, weights, color=_ORANGE, lw=1.5, ls="--", label="coupling $w_{ij}$ (inverted)")
+    other.plot(angle, weights, color=ORANGE, lw=1.5, ls="--", label="coupling $w_{ij}$ (inverted)")
     other.invert_yaxis()
     other.set_ylabel("coupling")
     lines = axes.get_lines()[1:] + other.get_lines()

@@ -44,6 +44,11 @@ with (files("nnbm") / "site_table.npz").open("rb") as _file, np.load(_file, allo
 _TABLE_START, _TABLE_END, _NODES_PER_UNIT = -8.0, 4.0, 8.0
 _TERMS = 13
 _RECIPROCAL = np.array([0.0] + [1.0 / j for j in range(1, _TERMS)])
+_LEAN_TERMS = 10
+# K_0 and K_1 around each node, divided by the factorials: for the kernel that needs no more
+_LEAN: FloatArray = np.stack([_TAYLOR[:, k : k + _LEAN_TERMS] for k in (0, 1)]) / np.cumprod(
+    np.maximum(np.arange(_LEAN_TERMS), 1.0)
+)
 _NODE_SHARE: FloatArray = _TAYLOR[:, 2] / _TAYLOR[:, 1] ** 2  # variance / mean², falling with z
 _SHARE_AT_TABLE_END = float(_NODE_SHARE[-1])
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -151,6 +156,41 @@ def statistics(l: float, r: float) -> Statistics:
         k5 * scale * scale * scale * scale * scale,
         k6 * scale * scale * scale * scale * scale * scale,
     )
+
+
+@kernel(error_model="numpy")
+def _fill_lean(l: FloatArray, r: float, out: FloatArray) -> None:
+    """Into out (5, count): ln Z1 and the first four cumulants at every l, for one r.
+
+    Two Taylor chains, the rest by the hazard recurrence, in a loop without branches that compilers vectorise: a sixth
+    of `statistics`' time. K_2, K_3, K_4 lose 2, 4 and 6 digits at z = -8.
+    """
+    scale, half_log = 1.0 / math.sqrt(r), 0.5 * math.log(r)
+    scale2 = scale * scale
+    scale3, scale4 = scale2 * scale, scale2 * scale2
+    for k in range(l.size):
+        z = min(max(l[k] * scale, _TABLE_START), _TABLE_END)
+        node = int((z - _TABLE_START) * _NODES_PER_UNIT + 0.5)
+        d = z - _TABLE_START - node / _NODES_PER_UNIT
+        k0, u = _LEAN[0, node, _LEAN_TERMS - 1], _LEAN[1, node, _LEAN_TERMS - 1]
+        for j in range(_LEAN_TERMS - 2, -1, -1):
+            k0 = k0 * d + _LEAN[0, node, j]
+            u = u * d + _LEAN[1, node, j]
+        h = u - z
+        h1 = -h * u
+        u1 = 1.0 + h1
+        h2 = -(h1 * u + h * u1)
+        out[0, k] = k0 - half_log
+        out[1, k] = u * scale
+        out[2, k] = u1 * scale2
+        out[3, k] = h2 * scale3
+        out[4, k] = -(h2 * u + 2.0 * h1 * u1 + h * h2) * scale4
+    for k in range(l.size):
+        z = l[k] * scale
+        if not _TABLE_START <= z <= _TABLE_END:
+            found = statistics(l[k], r)
+            out[0, k], out[1, k], out[2, k] = found.log_partition, found.k1, found.k2
+            out[3, k], out[4, k] = found.k3, found.k4
 
 
 @kernel()
@@ -402,6 +442,10 @@ class Site(Protocol):
         """Ln Z1 and cumulants of q(x; l, r)."""
         ...
 
+    def conditionals(self, l: FloatArray, r: float) -> FloatArray:
+        """(5, rows): ln Z1 and the first four cumulants at l (rows,) for one r, quickly."""
+        ...
+
     def from_moments(self, mean: ArrayLike, second_moment: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """The (l, r) with this mean and second moment; raises NoSite with the places where there are none."""
         ...
@@ -441,6 +485,15 @@ class HalfLine:
         _fill_statistics(np.ravel(slope), np.ravel(curvature), out)
         shaped = out.reshape(7, *slope.shape)
         return SiteMoments(shaped[0], shaped[1:])
+
+    def conditionals(self, l: FloatArray, r: float) -> FloatArray:
+        """(5, rows): ln Z1 and the first four cumulants at l (rows,), one r > 0: for estimators, where time counts.
+
+        ln Z1 and means to 1e-13, variance, third and fourth cumulant to 1e-12, 1e-10 and 1e-9 at worst (z = -8).
+        """
+        out = np.empty((5, l.size))
+        _fill_lean(l, r, out)
+        return out
 
     def from_moments(self, mean: ArrayLike, second_moment: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """The (l, r) with this mean m and second moment v; they exist iff m² < v < 2 m² (EQ 2)."""

@@ -9,7 +9,9 @@ from scipy.linalg import lapack
 
 from nnbm.arrays import FloatArray
 
-__all__ = ["Factor", "factor"]
+__all__ = ["Balanced", "Factor", "balanced", "factor"]
+
+_LEAST_PIVOT = 1e-12  # of a unit diagonal: less is rounding
 
 
 @dataclass(frozen=True)
@@ -57,3 +59,38 @@ def factor(matrix: FloatArray) -> Factor | None:
     """
     lower, info = lapack.dpotrf(matrix, lower=1, clean=1)
     return Factor(lower) if info == 0 and np.isfinite(lower[-1, -1]) else None
+
+
+@dataclass(frozen=True)
+class Balanced:
+    """The factor of a positive definite matrix in units (n,) where its diagonal is 1."""
+
+    unit: FloatArray
+    scaled: Factor
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """A^{-1} right for right (n,)."""
+        return self.unit * self.scaled.solve(self.unit * right)
+
+    def inverse(self) -> FloatArray:
+        """A^{-1} (n, n)."""
+        return self.scaled.inverse() * self.unit * self.unit[:, None]
+
+
+def balanced(matrix: FloatArray) -> Balanced | None:
+    """The factor of a matrix whose rows have different units; None if it is not positive definite beyond rounding.
+
+    >>> import numpy as np
+    >>> balanced(np.array([[1.0, 1e8], [1e8, 1e16]])) is None
+    True
+    >>> balanced(np.array([[1.0, 0.0], [0.0, 1e16]])).solve(np.array([1.0, 1e16]))
+    array([1., 1.])
+    """
+    diagonal = matrix.diagonal()
+    if not (diagonal > 0).all():
+        return None
+    unit = 1.0 / np.sqrt(diagonal)
+    scaled = factor(matrix * unit * unit[:, None])
+    if scaled is None or float(np.diagonal(scaled.lower).min()) ** 2 < _LEAST_PIVOT:
+        return None
+    return Balanced(unit, scaled)

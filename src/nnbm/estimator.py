@@ -1,0 +1,212 @@
+"""The scikit-learn shell around `learning`: no mathematics here."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from nnbm.arrays import FloatArray, IntArray, as_floats, as_whole
+from nnbm.learning.edges import EdgeSet, checked_edges
+from nnbm.learning.fit import MOMENT_METHODS, Fitted, Request, fit, fit_moments
+from nnbm.learning.moments import Moments, moments
+from nnbm.learning.parameters import Parameters
+from nnbm.learning.pseudolikelihood import conditional_means, log_pseudolikelihoods
+from nnbm.learning.rows import Rows
+from nnbm.model import NNBM, Coupling
+from nnbm.sampling.sample import sample
+from nnbm.store import StoredFit, load_fit, save_fit
+from nnbm.stream import Seed
+
+__all__ = ["NonnegativeBoltzmann"]
+
+_CHAINS, _THIN = 4, 10
+_FEWEST = 500  # draws per chain, or R-hat would warn of nothing but their number
+
+
+class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
+    """Learn the network behind a table of nonnegative measurements, with standard errors.
+
+    method: "auto" (pseudo-likelihood from score matching), "pseudolikelihood", "score_matching", "likelihood" (all
+    consistent, with standard errors); "isusp", "susp", "ep", "downs" (from moments alone, in milliseconds, biased),
+    "ascent" (the paper's climb). edges: None leaves every pair free; arrays (i, j) only those pairs. ridge: pulls
+    couplings, measured in units of the variables' means, towards 0 (0.01 is mild, 1 strong). seed: of the draws that
+    "likelihood" takes.
+
+    After fit: `model_`, `bias_` (n,), `coupling_` (n, n; sparse where not all pairs are edges), `standard_errors_`
+    (the same two, `.bias` and `.coupling`; None for biased methods), `edges_` (i, j), `report_` (what was done, in
+    sentences), `method_`, `n_iter_`, `n_features_in_`, `feature_names_in_`.
+
+    >>> from nnbm import gallery, sample
+    >>> truth = gallery.square_grid(3, 3, coupling=0.5)
+    >>> X = sample(truth, draws=5000, chains=4, seed=0).flat
+    >>> est = NonnegativeBoltzmann(edges=truth.edges).fit(X)
+    >>> bool(abs(est.bias_ - truth.bias).max() < 5 * est.standard_errors_.bias.max())
+    True
+    >>> print(est.report_)
+    pseudolikelihood, 3 steps: 9 variables, 12 free couplings, 20000 rows.
+    Score matching started Newton's method on the pseudo-likelihood: consistent, near the statistical floor.
+    """
+
+    def __init__(self, method: str = "auto", *, edges: Any = None, ridge: float = 0.0, seed: Seed = 0) -> None:
+        self.method = method
+        self.edges = edges
+        self.ridge = ridge
+        self.seed = seed
+
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from a table X (rows, n), x >= 0; weights count like repeats of a row. y is ignored."""
+        table = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
+        rows = Rows.checked(table, weights=sample_weight, names=self._names)
+        self._keep(fit(rows, self._free(rows.n), self._request), f"{rows.count} rows")
+        return self
+
+    def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Add rows to the moments seen so far and learn from them: methods that need no more than moments."""
+        self._require_moments_suffice()
+        first = not hasattr(self, "moments_")
+        table = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=first)
+        rows = Rows.checked(table, weights=sample_weight, names=self._names, varying=False)
+        new = moments(rows, self._free(rows.n))
+        merged = new if first else self.moments_.merged(new)
+        self._keep(fit_moments(merged, self._request), f"{merged.total:g} rows in parts")
+        self.moments_: Moments = merged
+        return self
+
+    def fit_moments(self, mean: ArrayLike, covariance: ArrayLike, rows: float = np.inf) -> Self:
+        """Learn from published moments: mean (n,), covariance (n, n) and how many rows they are from.
+
+        >>> est = NonnegativeBoltzmann().fit_moments([1.0, 0.8], [[0.5, -0.1], [-0.1, 0.4]])
+        >>> est.method_
+        'isusp'
+        """
+        self._require_moments_suffice()
+        center, spread = as_floats("mean", mean), as_floats("covariance", covariance)
+        if center.ndim != 1 or spread.shape != (center.size, center.size):
+            raise ValueError(
+                f"mean, covariance: shapes (n,) and (n, n) are needed, but they are {center.shape} and {spread.shape}."
+            )
+        free = self._free(center.size)
+        data = Moments(free, float(rows), center, np.diagonal(spread).copy(), spread[free.i, free.j])
+        fitted = fit_moments(data, Request(self.method, self.ridge, self.seed))
+        self.n_features_in_ = center.size
+        self._keep(fitted, "moments" if np.isinf(rows) else f"moments of {rows:g} rows")
+        return self
+
+    def score_samples(self, X: ArrayLike) -> FloatArray:
+        """(rows,) log pseudo-likelihood sum_i ln p(x_i | the others) of every row: low values are unusual rows."""
+        return log_pseudolikelihoods(self._read(X), self._parameters)
+
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """Mean of `score_samples`: the higher, the better the model predicts every variable from the others."""
+        return float(self.score_samples(X).mean())
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """(rows, n) what the network expects of every variable given the others in its row: <x_i | x_j, j != i>."""
+        return conditional_means(self._read(X), self._parameters).T
+
+    def sample(self, n_samples: int = 1, *, seed: Seed = None) -> FloatArray:
+        """(n_samples, n) draws from the learned model, ten Gibbs sweeps apart."""
+        check_is_fitted(self)
+        count = as_whole("n_samples", n_samples)
+        if count < 1:
+            raise ValueError(f"n_samples: at least 1 is needed, but n_samples = {count}.")
+        per_chain = max(_FEWEST, -(-count // _CHAINS))
+        drawn = sample(self.model_, per_chain, chains=_CHAINS, thin=_THIN, seed=seed, progress=False)
+        every = drawn.draws.swapaxes(0, 1).reshape(-1, self.model_.n)  # chain by chain in turn
+        return every[np.linspace(0, len(every) - 1, count).astype(np.int64)]
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """The variables' names."""
+        check_is_fitted(self)
+        names = self.model_.names or tuple(f"x{k}" for k in range(self.n_features_in_))
+        if input_features is not None and list(map(str, input_features)) != list(names) and self.model_.names:
+            raise ValueError("input_features: they are not the names that were seen in fit. Leave them out.")
+        return np.asarray(names if input_features is None else input_features, dtype=object)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to one npz file, whole or not at all, never a pickle."""
+        check_is_fitted(self)
+        save_fit(
+            StoredFit(
+                parameters=self._parameters,
+                errors=self.standard_errors_,
+                names=self.model_.names,
+                requested=str(self.method),
+                method=self.method_,
+                ridge=float(self.ridge),
+                iterations=self.n_iter_,
+                all_pairs=self.edges is None,
+                report=self.report_,
+            ),
+            path,
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote; the model is checked like any other."""
+        stored = load_fit(path)
+        edges = stored.parameters.edges
+        est = cls(stored.requested, edges=None if stored.all_pairs else (edges.i, edges.j), ridge=stored.ridge)
+        est.n_features_in_ = edges.n
+        if stored.names:
+            est.feature_names_in_ = np.array(stored.names, dtype=object)
+        est._set(stored.parameters, stored.errors, stored.model())
+        est.method_, est.n_iter_, est.report_ = stored.method, stored.iterations, stored.report
+        return est
+
+    def _keep(self, fitted: Fitted, seen: str) -> None:
+        found = fitted.estimate
+        free = found.parameters.edges
+        self._set(found.parameters, found.errors, fitted.model)
+        self.method_, self.n_iter_ = found.method, found.iterations
+        steps = f"{found.iterations} step{'' if found.iterations == 1 else 's'}"
+        head = f"{found.method}, {steps}: {free.n} variables, {free.size} free couplings, {seen}."
+        self.report_ = "\n".join((head, *found.remarks))
+        if hasattr(self, "moments_"):
+            del self.moments_  # of another table
+
+    def _set(self, parameters: Parameters, errors: Parameters | None, model: NNBM) -> None:
+        self._parameters = parameters
+        self.model_, self.bias_ = model, parameters.bias
+        self.coupling_: Coupling = model.coupling
+        self.standard_errors_ = errors
+        self.edges_: tuple[IntArray, IntArray] = (parameters.edges.i, parameters.edges.j)
+
+    def _read(self, X: ArrayLike) -> Rows:
+        """New rows for a fitted model: checked, but they need not vary."""
+        check_is_fitted(self)
+        table = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+        return Rows.checked(table, names=self._names, varying=False)
+
+    def _free(self, n: int) -> EdgeSet:
+        return checked_edges(self.edges, n)
+
+    def _require_moments_suffice(self) -> None:
+        if self.method not in ("auto", *MOMENT_METHODS):
+            raise ValueError(
+                f"method: {self.method!r} needs all rows at once. Use fit(X), or one of {', '.join(MOMENT_METHODS)}."
+            )
+
+    @property
+    def _request(self) -> Request:
+        return Request(self.method, self.ridge, self.seed, self._names)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(map(str, getattr(self, "feature_names_in_", ())))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is a model."""
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Tags:
+        """Nonnegative tables only."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags

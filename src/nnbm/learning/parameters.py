@@ -1,0 +1,105 @@
+"""What every estimator returns: b, w_ii and w_ij on the edges, with how they came about and how sure they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from nnbm.arrays import FloatArray
+from nnbm.errors import NotCopositive
+from nnbm.learning.edges import EdgeSet
+from nnbm.learning.labels import listed
+from nnbm.model import NNBM
+
+__all__ = ["Estimate", "Parameters"]
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """bias (n,), diagonal (n,) the w_ii, couplings (edges,) the w_ij; also used for their standard errors."""
+
+    edges: EdgeSet
+    bias: FloatArray
+    diagonal: FloatArray
+    couplings: FloatArray
+
+    @classmethod
+    def from_vector(cls, edges: EdgeSet, vector: FloatArray) -> Parameters:
+        """From one vector (2n + edges,)."""
+        n = edges.n
+        return cls(edges, vector[:n], vector[n : 2 * n], vector[2 * n :])
+
+    @classmethod
+    def of_model(cls, model: NNBM, edges: EdgeSet) -> Parameters:
+        """A model's parameters on these edges."""
+        couplings = np.asarray(model.coupling[edges.i, edges.j]).ravel()
+        return cls(edges, model.bias, model.diagonal, couplings)
+
+    @property
+    def vector(self) -> FloatArray:
+        """(2n + edges,)."""
+        return np.concatenate([self.bias, self.diagonal, self.couplings])
+
+    @property
+    def dense(self) -> FloatArray:
+        """(n, n) W."""
+        return self.edges.symmetric(self.couplings, self.diagonal)
+
+    @property
+    def coupling(self) -> FloatArray | sparse.csr_array:
+        """W: dense if all pairs are edges, else sparse."""
+        if self.edges.is_complete:
+            return self.dense
+        own, e = np.arange(self.edges.n), self.edges
+        rows, columns = np.concatenate([own, e.i, e.j]), np.concatenate([own, e.j, e.i])
+        values = np.concatenate([self.diagonal, self.couplings, self.couplings])
+        return sparse.csr_array((values, (rows, columns)), shape=(e.n, e.n))
+
+    def in_units(self, scale: FloatArray) -> Parameters:
+        """The parameters of x = scale y, from those of y: b / c, w_ij / (c_i c_j)."""
+        e = self.edges
+        return Parameters(e, self.bias / scale, self.diagonal / scale**2, self.couplings / (scale[e.i] * scale[e.j]))
+
+    def model(self, names: Sequence[str] = ()) -> NNBM:
+        """The model; NotCopositive where these parameters have no finite Z."""
+        bad = ~(np.isfinite(self.bias) & np.isfinite(self.diagonal) & (self.diagonal > 0))
+        if bad.any():
+            raise ValueError(f"the fitted w_ii of {listed(names, np.flatnonzero(bad))} is not positive. {_FEW}")
+        try:
+            return NNBM(self.bias, self.coupling, names=names or None)
+        except NotCopositive as error:
+            places = np.flatnonzero(error.witness)
+            raise NotCopositive(
+                f"the fitted density has no norm (Z is infinite): it grows along {listed(names, places)} together. "
+                f"{_FEW}",
+                error.witness,
+            ) from error
+
+
+_FEW = "Use more rows, fewer edges, or pseudolikelihood with a ridge (ridge=0.01 and up)."
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """An estimator's answer.
+
+    errors: standard errors, where the method has them. iterations: its steps. remarks: what else there is to know, in
+    sentences.
+    """
+
+    method: str
+    parameters: Parameters
+    iterations: int
+    errors: Parameters | None = None
+    remarks: tuple[str, ...] = ()
+
+    def with_errors(self, errors: Parameters | None) -> Estimate:
+        """The same with standard errors."""
+        return replace(self, errors=errors)
+
+    def with_remarks(self, *remarks: str) -> Estimate:
+        """The same with more to say."""
+        return replace(self, remarks=self.remarks + remarks)

@@ -1,0 +1,104 @@
+"""Tables of a study: mean errors with their standard errors, beside the paper and the floor; and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nnbm.arrays import FloatArray
+from nnbm.sampling.diagnostics import RHAT_LIMIT
+from nnbm.study.experiments import ESTIMATORS, EXPERIMENTS, Experiment
+from nnbm.study.trial import Outcome
+
+__all__ = ["Row", "Summary", "summarise"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One estimator: mean (e_b, e_w) and its standard error over the `solved` trials, NaN where there are none."""
+
+    name: str
+    mean: tuple[float, float]
+    error: tuple[float, float]
+    paper: tuple[float, float] | None
+    solved: int
+    milliseconds: float
+    failure: str
+
+    def over(self, floor: tuple[float, float]) -> tuple[float, float]:
+        """The errors as multiples of the floor's."""
+        return self.mean[0] / floor[0], self.mean[1] / floor[1]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """An experiment's table."""
+
+    name: str
+    experiment: Experiment
+    trials: int
+    rows: tuple[Row, ...]
+    floor: tuple[float, float]
+    rhat: float
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader must know to read the table right."""
+        return tuple(self._remarks())
+
+    def _remarks(self) -> list[str]:
+        found = [self.experiment.note] if self.experiment.note else []
+        below = [row.name for row in self.rows if self._below_floor(row)]
+        if below:
+            biased = [name for name in below if not ESTIMATORS[name].consistent]
+            found.append(
+                f"{' and '.join(below)}: below the floor by more than two standard errors. The floor bounds unbiased "
+                "estimators only. "
+                + (
+                    f"{' and '.join(biased)} shrink couplings: a bias that pays while N is small, not magic. "
+                    * bool(biased)
+                )
+                + "With more rows a bias stays and the floor falls."
+            )
+        found += [
+            f"{row.name} found no parameters in {self.trials - row.solved} of {self.trials} trials: {row.failure}"
+            for row in self.rows
+            if row.solved < self.trials
+        ]
+        if self.rhat > RHAT_LIMIT:
+            found.append(f"The data's chains did not fully agree: largest R-hat {self.rhat:.3f}. Thin more.")
+        return found
+
+    def _below_floor(self, row: Row) -> bool:
+        return any(m + 2.0 * e < f for m, e, f in zip(row.mean, row.error, self.floor, strict=True))
+
+
+def summarise(name: str, outcomes: Sequence[Outcome]) -> Summary:
+    """The table of an experiment's trials."""
+    errors = np.stack([outcome.errors for outcome in outcomes])  # (trials, estimators, 2)
+    floor = np.stack([outcome.floor for outcome in outcomes]).mean(axis=0)
+    rows = tuple(_row(name, k, errors[:, k], outcomes) for k in range(len(ESTIMATORS)))
+    largest = max(outcome.rhat for outcome in outcomes)
+    return Summary(name, EXPERIMENTS[name], len(outcomes), rows, _pair(floor), largest)
+
+
+def _row(name: str, k: int, errors: FloatArray, outcomes: Sequence[Outcome]) -> Row:
+    estimator = list(ESTIMATORS)[k]
+    done = errors[np.isfinite(errors[:, 0])]
+    none = np.full(2, np.nan)
+    spread = done.std(axis=0, ddof=1) / np.sqrt(len(done)) if len(done) > 1 else none
+    return Row(
+        name=estimator,
+        mean=_pair(done.mean(axis=0) if len(done) else none),
+        error=_pair(spread),
+        paper=EXPERIMENTS[name].paper.get(estimator),
+        solved=len(done),
+        milliseconds=1e3 * float(np.median([outcome.seconds[k] for outcome in outcomes])),
+        failure=next((outcome.failures[k] for outcome in outcomes if outcome.failures[k]), ""),
+    )
+
+
+def _pair(values: FloatArray) -> tuple[float, float]:
+    return float(values[0]), float(values[1])

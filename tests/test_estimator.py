@@ -1,0 +1,238 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import nnbm
+from nnbm import NonnegativeBoltzmann, gallery
+from nnbm.learning.fit import METHODS, MOMENT_METHODS
+
+TRUTH = gallery.square_grid(2, 3, coupling=0.5, seed=3)
+NAMES = ["oak", "ash", "elm", "fir", "yew", "<b>bay</b>"]
+
+
+@pytest.fixture(scope="module")
+def table():
+    """20,000 nearly independent rows of TRUTH."""
+    return nnbm.sample(TRUTH, draws=5000, chains=4, thin=3, seed=5, progress=False).flat
+
+
+@pytest.fixture(scope="module")
+def frame(table):
+    return pd.DataFrame(table, columns=NAMES)
+
+
+@parametrize_with_checks([NonnegativeBoltzmann()])
+@pytest.mark.filterwarnings("ignore:SCIPY_ARRAY_API")
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("method", ["pseudolikelihood", "score_matching", "likelihood"])
+def test_consistent_estimators_come_within_their_standard_errors(table, method):
+    est = NonnegativeBoltzmann(method, edges=TRUTH.edges).fit(table)
+    i, j = TRUTH.edges
+    pulls = np.concatenate(
+        [
+            (est.bias_ - TRUTH.bias) / est.standard_errors_.bias,
+            (est.coupling_ - TRUTH.coupling)[i, j] / est.standard_errors_.coupling[i, j],
+        ]
+    )
+    assert np.abs(pulls).max() < 4.0
+    assert 0.4 < np.sqrt(np.mean(pulls**2)) < 1.8  # 13 pulls of variance 1: the 0.01% quantiles of their mean square
+
+
+def test_a_wrong_truth_is_far_outside_the_standard_errors(table):
+    est = NonnegativeBoltzmann(edges=TRUTH.edges).fit(table)
+    i, j = TRUTH.edges
+    wrong = TRUTH.edge_couplings + 0.3
+    assert (np.abs((est.coupling_[i, j] - wrong) / est.standard_errors_.coupling[i, j]) > 4.0).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_gives_a_model_and_says_what_it_did(table, method):
+    est = NonnegativeBoltzmann(method, edges=TRUTH.edges).fit(table)
+    assert isinstance(est.model_, nnbm.NNBM)
+    assert est.model_.n == est.n_features_in_ == 6
+    assert est.report_.startswith(f"{est.method_}")
+    assert "20000 rows" in est.report_
+    assert (est.standard_errors_ is None) == (method in MOMENT_METHODS)
+
+
+def test_names_of_a_data_frame_are_kept(frame):
+    est = NonnegativeBoltzmann(edges=TRUTH.edges).fit(frame)
+    assert est.model_.names == tuple(NAMES)
+    assert list(est.get_feature_names_out()) == NAMES
+    assert list(est.set_output(transform="pandas").transform(frame[:3]).columns) == NAMES
+
+
+def test_transform_is_the_conditional_mean(table):
+    est = NonnegativeBoltzmann(edges=TRUTH.edges).fit(table)
+    expected = np.empty((50, 6))
+    for site in range(6):
+        l, r = est.model_.conditional(site, table[:50])
+        expected[:, site] = nnbm.site.HalfLine().moments(l, r).mean
+    np.testing.assert_allclose(est.transform(table[:50]), expected, rtol=1e-9)
+
+
+def test_score_prefers_the_right_graph(table):
+    half = len(table) // 2
+    right = NonnegativeBoltzmann(edges=TRUTH.edges).fit(table[:half]).score(table[half:])
+    none = NonnegativeBoltzmann(edges=([], [])).fit(table[:half]).score(table[half:])
+    assert right > none
+
+
+def test_partial_fit_of_parts_is_fit_of_the_whole(table):
+    whole = NonnegativeBoltzmann("isusp", edges=TRUTH.edges).fit(table)
+    parts = NonnegativeBoltzmann("isusp", edges=TRUTH.edges)
+    for part in np.array_split(table, 7):
+        parts.partial_fit(part)
+    np.testing.assert_allclose(parts.bias_, whole.bias_, rtol=1e-8)
+    np.testing.assert_allclose(parts.coupling_.toarray(), whole.coupling_.toarray(), rtol=1e-8)
+
+
+def test_fit_after_partial_fit_forgets_the_parts(table):
+    est = NonnegativeBoltzmann("isusp").partial_fit(table[:9000])
+    est.fit(table[9000:])
+    again = NonnegativeBoltzmann("isusp").fit(table[9000:]).partial_fit(table[:9000])
+    alone = NonnegativeBoltzmann("isusp").fit(table[:9000])
+    np.testing.assert_allclose(again.bias_, alone.bias_, rtol=1e-9)
+
+
+def test_published_moments_suffice_for_the_papers_method(table):
+    est = NonnegativeBoltzmann().fit_moments(table.mean(axis=0), np.cov(table.T, bias=True), rows=len(table))
+    whole = NonnegativeBoltzmann("isusp").fit(table)
+    assert est.method_ == "isusp"
+    assert "moments of 20000 rows" in est.report_
+    np.testing.assert_allclose(est.bias_, whole.bias_, rtol=1e-7)
+
+
+@pytest.mark.parametrize("method", ["pseudolikelihood", "likelihood", "score_matching"])
+def test_methods_that_need_rows_refuse_moments(table, method):
+    with pytest.raises(ValueError, match="needs all rows at once"):
+        NonnegativeBoltzmann(method).partial_fit(table)
+    with pytest.raises(ValueError, match="needs all rows at once"):
+        NonnegativeBoltzmann(method).fit_moments(np.ones(2), 0.5 * np.eye(2))
+
+
+@pytest.mark.parametrize("method", ["auto", "isusp"])
+def test_saved_and_loaded_it_is_the_same(frame, method, tmp_path):
+    est = NonnegativeBoltzmann(method, edges=TRUTH.edges, ridge=0.0).fit(frame)
+    est.save(tmp_path / "fit.npz")
+    back = NonnegativeBoltzmann.load(tmp_path / "fit.npz")
+    assert back.model_ == est.model_
+    assert back.report_ == est.report_
+    assert back.get_params()["method"] == method
+    np.testing.assert_array_equal(back.edges[0], est.edges_[0])
+    np.testing.assert_array_equal(back.transform(frame[:5]), est.transform(frame[:5]))
+    if method == "auto":
+        np.testing.assert_array_equal(back.standard_errors_.vector, est.standard_errors_.vector)
+    else:
+        assert back.standard_errors_ is None
+
+
+def test_a_fit_without_names_and_with_all_pairs_comes_back_too(table, tmp_path):
+    est = NonnegativeBoltzmann().fit(table)
+    est.save(tmp_path / "fit.npz")
+    back = NonnegativeBoltzmann.load(tmp_path / "fit.npz")
+    assert back.edges is None
+    assert back.model_ == est.model_
+
+
+def test_nothing_is_left_behind_where_a_fit_cannot_be_written(table, tmp_path):
+    est = NonnegativeBoltzmann().fit(table)
+    with pytest.raises(FileNotFoundError, match="folder"):
+        est.save(tmp_path / "missing" / "fit.npz")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_file_is_not_a_fit(tmp_path):
+    nnbm.save_model(TRUTH, tmp_path / "model.npz")
+    with pytest.raises(ValueError, match="nnbm fit 1"):
+        NonnegativeBoltzmann.load(tmp_path / "model.npz")
+
+
+@pytest.mark.parametrize("name", ["i", "parameters", "errors", "method", "iterations", "names"])
+def test_damaged_fits_are_refused(table, tmp_path, name):
+    NonnegativeBoltzmann(edges=TRUTH.edges).fit(table).save(tmp_path / "fit.npz")
+    with np.load(tmp_path / "fit.npz") as file:
+        parts = dict(file)
+    parts[name] = np.array([0.5, 0.25, 0.125])
+    np.savez(tmp_path / "fit.npz", **parts)
+    with pytest.raises(ValueError, match="does not hold a sound fit"):
+        NonnegativeBoltzmann.load(tmp_path / "fit.npz")
+
+
+def test_an_unfitted_estimator_is_not_saved(tmp_path):
+    with pytest.raises(ValueError, match="not fitted"):
+        NonnegativeBoltzmann().save(tmp_path / "fit.npz")
+
+
+def test_draws_follow_the_learned_model(table):
+    est = NonnegativeBoltzmann(edges=TRUTH.edges).fit(table)
+    draws = est.sample(4000, seed=1)
+    assert draws.shape == (4000, 6)
+    np.testing.assert_array_equal(draws, est.sample(4000, seed=1))
+    # ten sweeps apart they are nearly independent; five standard errors of the difference of two means
+    error = np.sqrt(table.var(axis=0) * (1 / 4000 + 1 / 20000))
+    assert (np.abs(draws.mean(axis=0) - table.mean(axis=0)) < 5 * error).all()
+    assert est.sample().shape == (1, 6)
+
+
+def test_it_works_in_pipelines_and_searches(table):
+    pipe = make_pipeline(MaxAbsScaler(), NonnegativeBoltzmann()).fit(table)
+    assert np.isfinite(pipe.score(table))
+    search = GridSearchCV(NonnegativeBoltzmann(), {"ridge": [0.0, 10.0]}, cv=3).fit(table[:3000])
+    assert search.best_params_["ridge"] == 0.0
+    assert clone(search.best_estimator_).ridge == 0.0
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda x: x.assign(elm=-1.0), "'elm' is -1.0"),
+        (lambda x: x.assign(elm=np.nan), "row 0 of 'elm' is nan"),
+        (lambda x: x.assign(elm=0.0), "'elm' is 0 in every row"),
+        (lambda x: x.assign(elm=2.5), "'elm' is 2.5 in every row"),
+        (lambda x: x.iloc[:1], "1 sample"),
+        (lambda x: x.assign(elm=x["oak"] * 2.0), "."),
+    ],
+)
+def test_bad_tables_get_an_error_with_the_columns_name(frame, spoil, said):
+    with pytest.raises(ValueError, match=said):
+        NonnegativeBoltzmann("pseudolikelihood").fit(spoil(frame))
+
+
+def test_fewer_rows_than_needed_are_refused_or_penalised_with_a_word(frame):
+    with pytest.raises(ValueError, match=r"rows|norm|positive"):
+        NonnegativeBoltzmann("pseudolikelihood").fit(frame[:8])
+    est = NonnegativeBoltzmann().fit(frame[:8])
+    assert "penalised" in est.report_
+
+
+def test_more_spread_than_an_exponential_names_the_columns(frame):
+    heavy = frame.assign(elm=np.where(frame["elm"] > frame["elm"].quantile(0.95), frame["elm"], 1e-3))
+    with pytest.raises(nnbm.NoSite, match="'elm'"):
+        NonnegativeBoltzmann("isusp").fit(heavy)
+    est = NonnegativeBoltzmann().fit(heavy)
+    assert "Mean-field inverses are out of the question: <x²> >= 2 <x>² for 'elm'" in est.report_
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"method": "magic"}, "method: one of auto"),
+        ({"ridge": -1.0}, "ridge: a number >= 0"),
+        ({"edges": ([0], [9])}, r"edge 0 is \(0, 9\)"),
+        ({"edges": ([1], [1])}, "an edge joins two variables"),
+        ({"edges": "learn"}, "edges: None"),
+        ({"method": "likelihood", "ridge": 1.0}, "likelihood knows none"),
+    ],
+)
+def test_wrong_options_are_named(table, options, said):
+    with pytest.raises(ValueError, match=said):
+        NonnegativeBoltzmann(**options).fit(table)
