@@ -222,3 +222,34 @@ def test_bad_input_is_named():
         HALF_LINE.moments([1.0, np.nan], 1.0)
     with pytest.raises(TypeError, match="mean: real numbers are needed"):
         HALF_LINE.from_moments([1j], [1.0])
+
+
+def test_one_pass_over_arrays_in_one_piece_gives_the_same_as_any_other_input():
+    """Of such arrays the kernel itself looks for what must be refused; r may repeat along the rows of l."""
+    rng = np.random.default_rng(0)
+    l, r = rng.normal(size=(3, 4)), rng.uniform(0.5, 2.0, 4)
+    plain = HALF_LINE.moments(l, r)
+    for other in (HALF_LINE.moments(l[:, ::-1], r[::-1]), HALF_LINE.moments(l[:, ::-1].tolist(), r[::-1].tolist())):
+        np.testing.assert_array_equal(other.cumulants[..., ::-1], plain.cumulants)
+        np.testing.assert_array_equal(other.log_partition[:, ::-1], plain.log_partition)
+    assert HALF_LINE.moments(0.5, 1.0).mean.shape == ()
+    assert HALF_LINE.moments(np.empty(0), np.empty(0)).mean.shape == (0,)
+    assert HALF_LINE.moments(np.ones((0, 2)), np.ones(2)).mean.shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("l", "r", "words"),
+    [(np.nan, 1.0, "l: every"), (-np.inf, 1.0, "l: every"), (0.0, 0.0, "r must"), (0.0, -1.0, "r must"),
+     (0.0, np.nan, "r: every"), (0.0, np.inf, "r: every"), (1e300, 1e-300, "l/r must be a float")],
+)  # fmt: skip
+def test_the_pass_refuses_what_the_check_of_input_does(l, r, words):
+    with pytest.raises(ValueError, match=words):
+        HALF_LINE.moments(np.array([1.0, l]), np.array([1.0, r]))
+
+
+def test_the_largest_variance_is_at_the_largest_field():
+    l, r = np.sort(np.random.default_rng(0).uniform(-30.0, 30.0, 200)), np.full(200, 0.7)
+    most = HALF_LINE.largest_variance(np.full(200, -30.0), l, r)
+    assert (np.diff(most) >= 0).all()
+    assert (most < 1 / 0.7 + 1e-12).all()
+    np.testing.assert_array_equal(most, HALF_LINE.moments(l, r).variance)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -278,17 +278,23 @@ def natural_from_scaled(mean: float, variance: float, gap: float) -> tuple[float
     return z * root, root * root
 
 
-@kernel()
-def _fill_statistics(l: FloatArray, r: FloatArray, out: FloatArray) -> None:
-    for k in range(l.size):
-        found = statistics(l[k], r[k])
-        out[0, k] = found.log_partition
-        out[1, k] = found.k1
-        out[2, k] = found.k2
-        out[3, k] = found.k3
-        out[4, k] = found.k4
-        out[5, k] = found.k5
-        out[6, k] = found.k6
+@kernel(error_model="numpy")
+def _fill_statistics(l: FloatArray, r: FloatArray, out: FloatArray) -> bool:
+    """Into out (7, l.size), r repeating itself along l; False, and out unfinished, at an (l, r) that is refused."""
+    for start in range(0, l.size, max(1, r.size)):
+        for j in range(r.size):
+            k = start + j
+            if not (0.0 < r[j] < np.inf and -np.inf < l[k] < np.inf and l[k] / r[j] < np.inf):
+                return False
+            found = statistics(l[k], r[j])
+            out[0, k] = found.log_partition
+            out[1, k] = found.k1
+            out[2, k] = found.k2
+            out[3, k] = found.k3
+            out[4, k] = found.k4
+            out[5, k] = found.k5
+            out[6, k] = found.k6
+    return True
 
 
 @kernel()
@@ -442,6 +448,10 @@ class Site(Protocol):
         """Ln Z1 and cumulants of q(x; l, r)."""
         ...
 
+    def largest_variance(self, low: FloatArray, high: FloatArray, r: FloatArray) -> FloatArray:
+        """(n,) bounds on the variance for every l between `low` and `high`; 1/r holds on any interval."""
+        ...
+
     def conditionals(self, l: FloatArray, r: float) -> FloatArray:
         """(5, rows): ln Z1 and the first four cumulants at l (rows,) for one r, quickly."""
         ...
@@ -477,14 +487,16 @@ class HalfLine:
         EQ 2. Relative error below 1e-12 for l/sqrt r from -1e8 to 1e8 (`tests/test_site.py`). Where l/r, the mean of a
         narrow normal, is not a float, this is refused; what else leaves the floats is inf or 0 (see `statistics`).
         """
-        slope, curvature = broadcast(l=as_floats("l", l), r=as_floats("r", r))
-        forbid("r", curvature, curvature <= 0, "r must be positive", "Without it the density has no norm.")
-        with np.errstate(over="ignore", under="ignore"):
-            forbid("l", slope, slope / curvature == np.inf, "l/r must be a float", "Measure x in a larger unit.")
-        out = np.empty((7, slope.size))
-        _fill_statistics(np.ravel(slope), np.ravel(curvature), out)
-        shaped = out.reshape(7, *slope.shape)
-        return SiteMoments(shaped[0], shaped[1:])
+        if not (_is_plain(l) and _is_plain(r) and l.shape[l.ndim - r.ndim :] == r.shape):
+            l, r = (np.asarray(value, order="C") for value in _checked(l, r))
+        out = np.empty((7, *l.shape))
+        if not _fill_statistics(l.reshape(-1), r.reshape(-1), out.reshape(7, -1)):
+            _checked(l, r)  # the kernel looks at what it reads anyway; this finds the words
+        return SiteMoments(out[0], out[1:])
+
+    def largest_variance(self, low: FloatArray, high: FloatArray, r: FloatArray) -> FloatArray:  # noqa: ARG002
+        """(n,) the variance at `high`: on x >= 0 it grows with l, from an exponential's to a normal's."""
+        return self.moments(high, r).variance
 
     def conditionals(self, l: FloatArray, r: float) -> FloatArray:
         """(5, rows): ln Z1 and the first four cumulants at l (rows,), one r > 0: for estimators, where time counts.
@@ -520,6 +532,20 @@ class HalfLine:
                 "variance", m, s, wrong, "a variable on x >= 0 needs mean > 0 and 0 < variance < mean²", _SPREAD
             )
         return _natural("variance", m, s, parts, narrow)
+
+
+def _is_plain(value: object) -> TypeGuard[FloatArray]:
+    """Whether a kernel may have it as it is: an array of floats in one piece."""
+    return type(value) is np.ndarray and value.dtype == np.float64 and value.flags.c_contiguous
+
+
+def _checked(l: ArrayLike, r: ArrayLike) -> tuple[FloatArray, ...]:
+    """l and r of one shape, or an error that names the first value which no site has."""
+    slope, curvature = broadcast(l=as_floats("l", l), r=as_floats("r", r))
+    forbid("r", curvature, curvature <= 0, "r must be positive", "Without it the density has no norm.")
+    with np.errstate(over="ignore", under="ignore"):
+        forbid("l", slope, slope / curvature == np.inf, "l/r must be a float", "Measure x in a larger unit.")
+    return slope, curvature
 
 
 def _no_site(parts: FloatArray) -> NDArray[np.bool_]:
