@@ -31,6 +31,9 @@ class From:
         cumulants[0] += self.lower
         return SiteMoments(found.log_partition + l * self.lower - 0.5 * r * self.lower**2, cumulants)
 
+    def largest_variance(self, low, high, r):
+        return self.moments(high, r).variance
+
 
 class WholeLine:
     """No wall at all: every site is a normal."""

@@ -27,6 +27,19 @@ def test_anderson_solves_what_plain_iteration_cannot():
     assert len(found.history) < 30
 
 
+def test_newton_is_not_spoilt_by_what_was_learnt_further_away():
+    """x = cos x in many variables: where the residual falls a hundredfold a step, the step is taken as it is."""
+    scale = np.linspace(0.5, 2.0, 12)
+
+    def step(y):
+        move = -(y - np.cos(scale * y)) / (1.0 + scale * np.sin(scale * y))
+        return move, float(np.abs(move).max())
+
+    found = iterate(step, np.full(12, 0.7), Options(tolerance=1e-13))
+    assert found.converged
+    assert len(found.history) <= 5
+
+
 def test_infeasible_points_are_stepped_back_from():
     """Newton for ln y = -1 from y = 4 leaves y > 0 at once."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from nnbm.arrays import FloatArray
 from nnbm.inference.accuracy import expected_error
-from nnbm.inference.problem import Closure, Point, Problem, closed_step
+from nnbm.inference.convex import only_mode
+from nnbm.inference.problem import Closure, Point, Problem, Sweep
 from nnbm.inference.response import Susceptibilities
 from nnbm.inference.result import Inference, Status
-from nnbm.inference.solver import Options, Outcome, Step, follow, iterate
-from nnbm.linalg.dense import factor
+from nnbm.inference.solver import Options, Outcome, follow, iterate
 
 __all__ = ["ACCURATE", "ClosedMethod", "infer_closed"]
 
@@ -23,6 +23,7 @@ _APART = 0.1  # standard deviations between two solutions that are not the same
 _EXPLORED = 1.0  # how far, in standard deviations, a relaxation must come to be worth a solve
 _RETURNED = 0.1  # how close to the stable solution a relaxation must be to end there
 _RELAXATIONS = 40
+_KEPT = 300  # up to so many variables a result keeps the factors that its verdict has made
 
 
 class ClosedMethod(Closure, Protocol):
@@ -81,16 +82,17 @@ def infer_closed(problem: Problem, method: ClosedMethod, names: tuple[str, ...],
     """The method's solution on the branch that starts at independent sites, and what else there is."""
     branch = _main_branch(problem, method, options)
     arrived = branch.reached == 1.0 and method.stable(branch.point)
-    # were W positive definite, the density would be log-concave: one mode, nothing to look for
-    positive = factor(problem.off + np.diag(problem.diagonal)) is not None
-    others = _Others((), 0, ()) if positive else _other_solutions(problem, method, branch.point, options)
+    if only_mode(problem, branch.point):
+        others = _Others((), 0, ())
+    else:
+        others = _other_solutions(problem, method, branch.point, options)
     history = branch.history + others.history
+    if arrived and not others.basins:
+        return _result(method, branch.point, names, history=history)
     solutions = sorted(((branch.point,) if arrived else ()) + others.found, key=method.free_energy)
     if not solutions:
         broken = Status.UNSTABLE if branch.reached > 0.0 else Status.NOT_CONVERGED
         return replace(_result(method, branch.point, names, broken), history=history, detail=_where(branch))
-    if arrived and not others.basins:
-        return replace(_result(method, branch.point, names), history=history)
     best, *rest = [_result(method, point, names, Status.SEVERAL_MODES) for point in solutions]
     detail = f"{len(solutions)} stable solution(s) and {others.basins} other basin(s) were found"
     return replace(
@@ -105,26 +107,24 @@ def _where(branch: _Branch) -> str:
     )
 
 
-def _step_at(problem: Problem, closure: Closure) -> Callable[[float], Step]:
-    def at(t: float) -> Step:
-        weakened = problem.weakened(t)
-        return lambda state: closed_step(weakened, closure, state)
-
-    return at
-
-
 def _main_branch(problem: Problem, method: ClosedMethod, options: Options) -> _Branch:
     """Straight from independent sites; if that fails, by switching the couplings on bit by bit."""
-    step_at = _step_at(problem, method)
     history: tuple[float, ...] = ()
-    for start in (problem.uncoupled, _relaxed(problem)):
-        found = iterate(step_at(1.0), start, options)
+    for start in _starts(problem):
+        sweep = Sweep(problem, method)
+        found = iterate(sweep, start, options)
         history += found.history
-        if found.converged:
-            return _Branch(problem.point(found.y), 1.0, history)
-    path = follow(step_at, problem.uncoupled, options)
+        if found.converged and sweep.point is not None:
+            return _Branch(sweep.point, 1.0, history)  # the latest point is the solution
+    path = follow(lambda t: Sweep(problem.weakened(t), method), problem.uncoupled, options)
     point = problem.weakened(path.reached).point(path.outcome.y)
     return _Branch(point, path.reached, history + path.outcome.history)
+
+
+def _starts(problem: Problem) -> Iterator[FloatArray]:
+    """Independent sites, and if these lead nowhere fields that are nearer."""
+    yield problem.uncoupled
+    yield _relaxed(problem)
 
 
 def _relaxed(problem: Problem) -> FloatArray:
@@ -159,7 +159,7 @@ def _other_solutions(problem: Problem, method: ClosedMethod, main: Point, option
         if min(_distance(basin, other) for other in [main, *basins]) < _EXPLORED:
             continue
         basins.append(basin)
-        outcome: Outcome = iterate(_step_at(problem, method)(1.0), state, options)
+        outcome: Outcome = iterate(Sweep(problem, method), state, options)
         history += outcome.history
         if outcome.converged:
             solution = problem.point(outcome.y)
@@ -204,7 +204,13 @@ def _distance(one: Point, other: Point) -> float:
     return float((np.abs(one.mean - other.mean) / np.sqrt(np.maximum(one.variance, other.variance))).max())
 
 
-def _result(method: ClosedMethod, point: Point, names: tuple[str, ...], status: Status | None = None) -> Inference:
+def _result(
+    method: ClosedMethod,
+    point: Point,
+    names: tuple[str, ...],
+    status: Status | None = None,
+    history: tuple[float, ...] = (),
+) -> Inference:
     """The result at a point; without a `status` its expected error decides."""
     # of a result that is not to be relied on nothing is known
     error = expected_error(point) if status is None else np.inf
@@ -215,7 +221,8 @@ def _result(method: ClosedMethod, point: Point, names: tuple[str, ...], status: 
         mean=point.mean,
         variance=point.variance,
         expected_error=error,
-        derived=_FromPoint(method, point),
+        derived=_FromPoint(method, point if point.l.size <= _KEPT else replace(point)),
+        history=history,
         l=point.l,
         r=point.r,
     )

@@ -14,7 +14,8 @@ from scipy.linalg import lapack
 from nnbm.arrays import FloatArray
 from nnbm.inference.problem import Point
 from nnbm.inference.response import Susceptibilities
-from nnbm.linalg.dense import factor
+from nnbm.kernels import kernel
+from nnbm.linalg.dense import Factor, factor
 
 __all__ = ["EP", "MeanResponse", "mean_response"]
 
@@ -32,7 +33,7 @@ class EP:
 
     def stable(self, point: Point) -> bool:
         """Whether the linear response is a covariance."""
-        return self.covariance(point) is not None
+        return mean_response(point) is not None
 
     def covariance(self, point: Point) -> FloatArray | None:
         """(n, n) dm/db through the fixed point; None if it is not positive definite."""
@@ -61,35 +62,64 @@ class EP:
 
 @dataclass(frozen=True)
 class MeanResponse:
-    """How a solution of EP follows b: dm = covariance db and dr = -reaction dm, both (n, n)."""
+    """How a solution of EP follows b: dm = means^{-1} db and dr = -reaction dm, (n, n)."""
 
-    covariance: FloatArray
+    means: Factor
     reaction: FloatArray
 
+    @property
+    def covariance(self) -> FloatArray:
+        """(n, n) dm/db."""
+        return self.means.inverse()
 
-def mean_response(point: Point) -> MeanResponse | None:
-    """Linear response of EP's fixed point; None where dm/db is not positive definite.
+
+def mean_response(point: Point, covariance: FloatArray | None = None) -> MeanResponse | None:
+    """Linear response of EP's fixed point; None where dm/db is not positive definite. covariance: G^{-1} if known.
 
     From d[G^{-1}]_ii = ds_i: with P = (G^{-1})_ij², i != j, K = diag(k3/s³), U = diag(k3²/2s³ - k4/2s²),
     (P U + diag s²) dr = -P K dm and G dm = db - diag(k3/2s) dr.
     """
-    reaction = _reaction(point)
-    if point.gaussian is None or reaction is None:
-        return None
-    stiffness = point.gaussian.matrix()
-    stiffness -= (0.5 * point.moments.third_cumulant / point.variance)[:, None] * reaction
-    found = factor(0.5 * (stiffness + stiffness.T))
-    return None if found is None else MeanResponse(found.inverse(), reaction)
-
-
-def _reaction(point: Point) -> FloatArray | None:
-    """(n, n) -dr/dm of EP's fixed point; a function of its own so that its matrices are gone when it is done."""
     if point.gaussian is None:
         return None
-    s, k3, k4 = point.moments.cumulants[1:4]
-    squares = point.gaussian.inverse() ** 2
-    np.fill_diagonal(squares, 0.0)
-    left = squares * (0.5 * k3 * k3 / s**3 - 0.5 * k4 / s**2)
-    left.flat[:: s.size + 1] += s * s
-    lu, pivots, info = lapack.dgetrf(left)
-    return lapack.dgetrs(lu, pivots, squares * (k3 / s**3))[0] if info == 0 else None
+    cumulants = point.moments.cumulants
+    reaction = _reaction(point.gaussian.inverse() if covariance is None else covariance, cumulants)
+    if reaction is None:
+        return None
+    back = point.problem.diagonal - point.r
+    found = factor(_stiffness(point.problem.off, back, cumulants, reaction), overwrite=True)
+    return None if found is None else MeanResponse(found, reaction)
+
+
+def _reaction(covariance: FloatArray, cumulants: FloatArray) -> FloatArray | None:
+    """(n, n) -dr/dm of EP's fixed point."""
+    # column by column, so that LAPACK works in place
+    left, right = (np.empty(covariance.shape, order="F") for _ in range(2))
+    _fill_reaction(covariance, cumulants, left, right)
+    lu, pivots, info = lapack.dgetrf(left, overwrite_a=1)
+    return lapack.dgetrs(lu, pivots, right, overwrite_b=1)[0] if info == 0 else None
+
+
+@kernel(error_model="numpy")
+def _fill_reaction(covariance: FloatArray, cumulants: FloatArray, left: FloatArray, right: FloatArray) -> None:
+    """P U + diag s², P K."""
+    n = covariance.shape[0]
+    for j in range(n):
+        s, k3, k4 = cumulants[1, j], cumulants[2, j], cumulants[3, j]
+        by_r, by_mean = 0.5 * (k3 * k3 / s - k4) / (s * s), k3 / (s * s * s)
+        for i in range(n):
+            square = covariance[j, i] * covariance[j, i]
+            left[i, j], right[i, j] = square * by_r, square * by_mean
+        left[j, j], right[j, j] = s * s, 0.0
+
+
+@kernel(error_model="numpy")
+def _stiffness(off: FloatArray, back: FloatArray, cumulants: FloatArray, reaction: FloatArray) -> FloatArray:
+    """G - diag(k3/2s) reaction, its symmetric part's lower triangle, column by column."""
+    n = back.size
+    pull = 0.5 * cumulants[2] / cumulants[1]
+    matrix = np.empty((n, n))
+    for j in range(n):
+        matrix[j, j] = back[j] + 1.0 / cumulants[1, j] - pull[j] * reaction[j, j]
+        for i in range(j + 1, n):
+            matrix[j, i] = off[j, i] - 0.5 * (pull[i] * reaction[i, j] + pull[j] * reaction[j, i])
+    return matrix.T

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from nnbm.arrays import FloatArray
 from nnbm.inference.naive import field_energy
-from nnbm.inference.problem import Point, closed_step
+from nnbm.inference.problem import Point, Sweep
 from nnbm.inference.response import Susceptibilities, second_order_response, susceptibilities
 from nnbm.inference.solver import Options, iterate
 
@@ -38,7 +36,7 @@ class ISusP:
     def covariance(self, point: Point) -> FloatArray | None:
         """(n, n) M, whose diagonal is the variances."""
         found = second_order_response(point)
-        return None if found is None else found.means.inverse()
+        return None if found is None else found.covariance
 
     def free_energy(self, point: Point) -> float:
         """F-dagger (EQ 3) at its Lambda; it ranks solutions, but as ln Z it is less accurate than `log_partition`."""
@@ -55,7 +53,7 @@ class ISusP:
         state, total = problem.state(point.l, point.r), 0.0
         for t, weight in zip(_NODES, _WEIGHTS, strict=True):
             weakened = problem.weakened(t)
-            found = iterate(partial(closed_step, weakened, self), state, Options())
+            found = iterate(Sweep(weakened, self), state, Options())
             here = weakened.point(found.y)
             covariance = self.covariance(here) if found.converged else None
             if covariance is None:

@@ -10,6 +10,7 @@ With r given, Newton's step in the means solves G dm = -f + (m + m_r/s) dr, G = 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -17,10 +18,12 @@ from typing import Protocol
 import numpy as np
 
 from nnbm.arrays import FloatArray
-from nnbm.linalg.dense import Factor, factor
+from nnbm.inference.hessian import Response, second_order
+from nnbm.kernels import kernel
+from nnbm.linalg.dense import Factor, factor, solve_in_place
 from nnbm.site import Site, SiteMoments
 
-__all__ = ["Closure", "Point", "Problem", "closed_step"]
+__all__ = ["Closure", "Point", "Problem", "Sweep", "closed_step"]
 
 _LEAST_FACTOR, _MOST_FACTOR = 0.3, 3.0  # of r in one sweep
 
@@ -59,8 +62,7 @@ class Problem:
 
     def point(self, state: FloatArray) -> Point:
         """The sites at a state (2n,)."""
-        n = self.bias.size
-        l, r = state[:n] * self.scale, self.diagonal * np.exp(state[n:])
+        l, r = _natural(state, self.scale, self.diagonal)
         return Point(self, l, r, self.site.moments(l, r))
 
 
@@ -87,15 +89,20 @@ class Point:
     def field_error(self) -> FloatArray:
         """(n,) f = l - b + sum_j w_ij m_j + (w_ii - r_i) m_i, zero at a solution (EQ 5.1)."""
         p = self.problem
-        return self.l - p.bias + p.off @ self.mean + (p.diagonal - self.r) * self.mean
+        return _field_error(p.off, p.bias, p.diagonal, self.l, self.r, self.mean)
 
     @cached_property
     def gaussian(self) -> Factor | None:
         """G = W + diag(1/s - r): EP's Gaussian precision and Newton's matrix for the means at given r."""
+        matrix = self.problem.off.copy()
+        _set_diagonal(matrix, self.problem.diagonal, self.r, self.moments.cumulants)
+        return factor(matrix.T, overwrite=True)
+
+    @cached_property
+    def second_order(self) -> Response | None:
+        """Factors of the second-order free energy's Hessian at any Lambda (EQ 5.2); None if it is not convex here."""
         p = self.problem
-        matrix = p.off.copy()
-        matrix.flat[:: p.bias.size + 1] = p.diagonal - self.r + 1.0 / self.variance
-        return factor(matrix)
+        return second_order(p.off, p.diagonal - self.r, self.moments.cumulants)
 
     def mean_shift(self, r_shift: FloatArray) -> FloatArray | None:
         """(n,) the change of the means when r changes by `r_shift` and (5.1) is restored, to first order."""
@@ -114,24 +121,90 @@ class Closure(Protocol):
         ...
 
 
+class Sweep:
+    """One sweep after another: r towards the closure's target, within a factor, and Newton's step in l with it.
+
+    point: the sites of the latest one, so that nothing known of a solution need be worked out again.
+    """
+
+    def __init__(self, problem: Problem, closure: Closure) -> None:
+        self._problem, self._closure = problem, closure
+        self.point: Point | None = None
+
+    def __call__(self, state: FloatArray) -> tuple[FloatArray, float] | None:
+        """The move (2n,) from `state` and its residual; None where the closure has no target or G is indefinite."""
+        problem = self._problem
+        self.point = point = problem.point(state)
+        target = self._closure.target(point)
+        if target is None or point.gaussian is None:
+            return None
+        move = np.empty(state.size)
+        residual = _fill_move(
+            problem.diagonal, point.l, point.r, point.moments.cumulants, point.field_error, target,
+            point.gaussian.lower, move,
+        )  # fmt: skip
+        return move, residual
+
+
 def closed_step(problem: Problem, closure: Closure, state: FloatArray) -> tuple[FloatArray, float] | None:
-    """One sweep: r towards the closure's target, within a factor, and Newton's step in l that goes with it."""
-    point = problem.point(state)
-    target = closure.target(point)
-    if target is None:
-        return None
-    r = np.clip(target, _LEAST_FACTOR * point.r, _MOST_FACTOR * point.r)
-    shift = point.mean_shift(r - point.r)
-    if shift is None:
-        return None
-    m_r = -0.5 * point.moments.covariance_x_xx
-    l_shift = (shift - m_r * (r - point.r)) / point.variance
-    move = np.concatenate([l_shift / problem.scale, np.log(r / point.r)])
-    # far from the solution Newton overshoots: no site moves by more than a few of its own widths
-    reach = 2.0 + 0.5 * np.abs(point.l) / np.sqrt(point.r)
-    excess = float((np.abs(l_shift) / np.sqrt(point.r) / reach).max())
-    move[: r.size] /= max(1.0, excess)
-    residual = max(
-        float((np.abs(l_shift) / np.sqrt(point.r) / reach).max()), float(np.abs(target / point.r - 1.0).max())
-    )
-    return move, residual
+    """A single sweep."""
+    return Sweep(problem, closure)(state)
+
+
+@kernel()
+def _natural(state: FloatArray, scale: FloatArray, diagonal: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """L and r of a state."""
+    n = scale.size
+    l, r = np.empty(n), np.empty(n)
+    for i in range(n):
+        l[i], r[i] = state[i] * scale[i], diagonal[i] * math.exp(state[n + i])
+    return l, r
+
+
+@kernel()
+def _field_error(
+    off: FloatArray, bias: FloatArray, diagonal: FloatArray, l: FloatArray, r: FloatArray, mean: FloatArray
+) -> FloatArray:
+    error = off @ mean
+    for i in range(l.size):
+        error[i] += l[i] - bias[i] + (diagonal[i] - r[i]) * mean[i]
+    return error
+
+
+@kernel(error_model="numpy")
+def _set_diagonal(matrix: FloatArray, diagonal: FloatArray, r: FloatArray, cumulants: FloatArray) -> None:
+    """The diagonal of G."""
+    for i in range(r.size):
+        matrix[i, i] = diagonal[i] - r[i] + 1.0 / cumulants[1, i]
+
+
+@kernel(error_model="numpy")
+def _fill_move(
+    diagonal: FloatArray, l: FloatArray, r: FloatArray, cumulants: FloatArray, field_error: FloatArray,
+    target: FloatArray, lower: FloatArray, move: FloatArray,
+) -> float:  # fmt: skip
+    """Into move (2n,): r's step and the Newton step in l that goes with it, both without a unit; the residual."""
+    n = l.size
+    shift, r_step = np.empty(n), np.empty(n)
+    for i in range(n):
+        r_step[i] = min(max(target[i], _LEAST_FACTOR * r[i]), _MOST_FACTOR * r[i]) - r[i]
+        # m + m_r/s = -k3 / 2s: the heat equation
+        shift[i] = -field_error[i] - 0.5 * cumulants[2, i] / cumulants[1, i] * r_step[i]
+    solve_in_place(lower, shift)
+    excess, residual = 0.0, 0.0
+    for i in range(n):
+        # minus m_r, the derivative of the mean by r, is half of Cov(x, x²)
+        m_r = -0.5 * cumulants[2, i] - cumulants[0, i] * cumulants[1, i]
+        l_step, sd = (shift[i] - m_r * r_step[i]) / cumulants[1, i], math.sqrt(r[i])
+        move[i], move[n + i] = l_step / math.sqrt(diagonal[i]), math.log1p(r_step[i] / r[i])
+        # far from the solution Newton overshoots: no site moves by more than a few of its own widths
+        excess = _larger(excess, abs(l_step) / sd / (2.0 + 0.5 * abs(l[i]) / sd))
+        residual = _larger(residual, abs(target[i] / r[i] - 1.0))
+    move[:n] /= max(1.0, excess)
+    return _larger(residual, excess)
+
+
+@kernel()
+def _larger(one: float, other: float) -> float:
+    """The maximum, NaN if either is."""
+    return other if one < other or other != other else one  # noqa: PLR0124 (only NaN differs from itself)

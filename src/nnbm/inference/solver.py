@@ -6,14 +6,20 @@ Anderson acceleration of type II (Walker & Ni 2011) mixes the last moves; y is d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from nnbm.arrays import FloatArray
+from nnbm.kernels import kernel
+from nnbm.linalg.dense import solve_in_place
 
 __all__ = ["Options", "Outcome", "Path", "Step", "follow", "iterate"]
+
+# a residual that falls by as much in one step is Newton's: what was learnt further away would spoil the next
+_QUADRATIC = 0.025
 
 Step = Callable[[FloatArray], tuple[FloatArray, float] | None]
 
@@ -53,14 +59,14 @@ class Outcome:
 
 def iterate(step: Step, start: FloatArray, options: Options) -> Outcome:
     """Step from `start` until the residual is below the tolerance, the patience ends or nothing feasible is left."""
-    y, moves = start, _Moves(options.memory)
+    y, moves = start, _Moves(options, start.size)
     history: list[float] = []
-    best, since_best, halvings = np.inf, 0, 0
+    best, since_best, halvings = math.inf, 0, 0
     feasible: FloatArray | None = None
     while len(history) < options.sweeps and since_best < options.patience:
         made = step(y)
-        if made is None or not np.isfinite(made[1]):
-            history.append(np.inf)
+        if made is None or not math.isfinite(made[1]):
+            history.append(math.inf)
             halvings += 1
             if feasible is None or halvings > 10:
                 break
@@ -73,39 +79,78 @@ def iterate(step: Step, start: FloatArray, options: Options) -> Outcome:
         if residual < options.tolerance:
             return Outcome(y, True, tuple(history))
         since_best = 0 if residual < best else since_best + 1
+        fell = residual < _QUADRATIC * best
         best = min(best, residual)
-        reach = options.largest + 2.0 * np.abs(move)
-        y = y + np.clip(moves.mix(y, move), -reach, reach)
+        y = moves.next(y, move, plainly=fell)
     return Outcome(start if feasible is None else feasible, False, tuple(history))
 
 
 class _Moves:
     """The last points and moves, and the mixture of them that would have cancelled the residual."""
 
-    def __init__(self, memory: int) -> None:
-        self._memory = memory
+    def __init__(self, options: Options, size: int) -> None:
+        self._options = options
+        # the latest point and move, and rings of the differences between successive ones
+        self._latest = np.empty((2, size))
+        self._by_point, self._by_move = np.empty((2, max(0, options.memory), size))
         self.forget()
 
     def forget(self) -> None:
-        self._points: list[FloatArray] = []
-        self._moves: list[FloatArray] = []
+        self._seen = 0
 
-    def mix(self, y: FloatArray, move: FloatArray) -> FloatArray:
-        self._points.append(y)
-        self._moves.append(move)
-        if len(self._points) < 3:
-            return move
-        del self._points[: -self._memory - 1], self._moves[: -self._memory - 1]
-        by_point = np.diff(np.array(self._points), axis=0)
-        by_move = np.diff(np.array(self._moves), axis=0)
-        gram = by_move @ by_move.T
-        gram.flat[:: len(gram) + 1] *= 1.0 + 1e-12
-        try:
-            weights = np.linalg.solve(gram, by_move @ move)
-        except np.linalg.LinAlgError:
+    def next(self, y: FloatArray, move: FloatArray, *, plainly: bool = False) -> FloatArray:
+        """(size,) where to go from y: by the mixed move, as far as that is not much further than the plain one."""
+        self._seen += 1
+        after, mixed = _advance(
+            self._seen, plainly, y, move, self._latest, self._by_point, self._by_move, self._options.largest
+        )
+        if not mixed:
             self.forget()
-            return move
-        return move - weights @ (by_point + by_move)
+        return after
+
+
+@kernel(error_model="numpy")
+def _advance(
+    seen: int, plainly: bool, y: FloatArray, move: FloatArray, latest: FloatArray, by_point: FloatArray,
+    by_move: FloatArray, largest: float,
+) -> tuple[FloatArray, bool]:  # fmt: skip
+    """The next y, and False if the moves depend on each other too much to be mixed."""
+    memory, known = len(by_point), 0
+    if seen > 1 and memory > 0:
+        by_point[(seen - 2) % memory] = y - latest[0]
+        by_move[(seen - 2) % memory] = move - latest[1]
+    if seen > 2 and not plainly:
+        known = min(seen - 1, memory)
+    latest[0], latest[1] = y, move
+    weights = by_move[:known] @ move
+    mixed = _solve_gram(by_move[:known] @ by_move[:known].T, weights)
+    after = y + move
+    for k in range(y.size):
+        step = move[k]
+        if mixed:
+            for row in range(known):
+                step -= weights[row] * (by_point[row, k] + by_move[row, k])
+        reach = largest + 2.0 * abs(move[k])
+        after[k] = y[k] + min(max(step, -reach), reach)
+    return after, mixed
+
+
+@kernel(error_model="numpy")
+def _solve_gram(gram: FloatArray, right: FloatArray) -> bool:
+    """right becomes gram^{-1} right by Cholesky, with a ridge at rounding; False where that is not enough."""
+    for j in range(right.size):
+        pivot = gram[j, j] * (1.0 + 1e-12)
+        for k in range(j):
+            pivot -= gram[j, k] * gram[j, k]
+        if not pivot > 0.0:
+            return False
+        gram[j, j] = math.sqrt(pivot)
+        for i in range(j + 1, right.size):
+            for k in range(j):
+                gram[i, j] -= gram[i, k] * gram[j, k]
+            gram[i, j] /= gram[j, j]
+    solve_in_place(gram, right)
+    return True
 
 
 @dataclass(frozen=True)
