@@ -35,7 +35,7 @@ class Factor:
 
     def inverse(self) -> FloatArray:
         """A^{-1} (n, n), exactly symmetric."""
-        inverse = self.half_inverse().T
+        inverse = lapack.dpotri(self.lower, lower=1)[0].T
         _mirror(inverse)
         return inverse
 
