@@ -57,6 +57,8 @@ def test_an_unreliable_result_is_exit_code_1(tmp_path):
         (["infer", "grid.npz", "--output", "table.txt"], "ending in .npz or .csv"),
         (["infer", "grid.npz", "--output", "no/such/folder.csv"], "folder"),
         (["paint"], "paint"),
+        (["reproduce", "--experiment", "moon"], "experiment: one of all, paper"),
+        (["reproduce", "--trials", "0"], "trials"),
     ],
 )
 def test_wrong_use_is_exit_code_2_and_one_reason(tmp_path, arguments, message):
@@ -67,8 +69,20 @@ def test_wrong_use_is_exit_code_2_and_one_reason(tmp_path, arguments, message):
     assert "Traceback" not in done.stderr
 
 
+def test_reproduce_prints_the_papers_table_and_goes_on_where_it_stood(tmp_path):
+    words = ("reproduce", "--experiment", "grid", "--trials", 1, "--workers", 1, "--folder", "out")
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for word in ("I-SusP", "pseudo-likelihood", ".153/.060", "floor", "report: out/report.html"):
+        assert word in done.stdout
+    assert done.stderr == ""
+    assert "<title>" in (tmp_path / "out" / "report.html").read_text()
+    again = run(*words, cwd=tmp_path)
+    assert "finished before, in out: 1 trials" in again.stdout
+
+
 def test_help_has_examples_and_version():
-    for words in (["--help"], ["demo", "--help"], ["sample", "--help"], ["infer", "--help"]):
+    for words in (["--help"], ["demo", "--help"], ["sample", "--help"], ["reproduce", "--help"], ["infer", "--help"]):
         done = run(*words)
         assert done.returncode == 0
         assert "Usage" in done.stdout

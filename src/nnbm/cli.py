@@ -123,7 +123,7 @@ def reproduce(
     found = run.run_trials(names, folder, trials=5 if quick else trials, workers=workers, fresh=fresh)
     console = Console()
     if found.reused:
-        console.print(f"{found.reused} trials were in {folder} already (--fresh runs them again)", highlight=False)
+        console.print(f"finished before, in {folder}: {found.reused} trials (--fresh runs them again)", highlight=False)
     for name, outcomes in found.outcomes.items():
         table = summary.summarise(name, outcomes)
         console.print(report.summary_table(table))

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["samples_figure", "tuning_figure"]
+    from nnbm.estimator import NonnegativeBoltzmann  # scikit-learn takes a while to import
+
+__all__ = ["couplings_figure", "samples_figure", "tuning_figure"]
+
+_MOST_INTERVALS = 25
 
 _MOST_IN_MATRIX = 400
 
@@ -43,6 +47,48 @@ def tuning_figure(model: NNBM, samples: Samples) -> Figure:
         _ring_covariance(axes[1, 1], model, samples)
         figure.suptitle(f"Orientation tuning, {samples.n} neurons: what the rectified Gaussian network does")
     return figure
+
+
+def couplings_figure(fitted: NonnegativeBoltzmann) -> Figure:
+    """What was learned: the couplings as a matrix, and the clearest of them with 95% intervals, strongest first."""
+    with styled():
+        figure, axes = panels(1, 2, (11.0, 5.0))
+        _coupling_matrix(figure, axes[0], fitted)
+        _intervals(axes[1], fitted)
+        figure.suptitle(f"Couplings by {fitted.method_}: above 0 suppresses, below 0 excites")
+    return figure
+
+
+def _coupling_matrix(figure: Figure, axes: Axes, fitted: NonnegativeBoltzmann) -> None:
+    part = fitted.coupling_[:_MOST_IN_MATRIX, :_MOST_IN_MATRIX]
+    w = np.array(part) if isinstance(part, np.ndarray) else part.toarray()
+    np.fill_diagonal(w, 0.0)
+    bound = max(float(np.abs(w).max()), 1e-12)
+    image = axes.imshow(w, cmap="RdBu_r", vmin=-bound, vmax=bound, interpolation="nearest")
+    figure.colorbar(image, ax=axes, shrink=0.85)
+    names = fitted.model_.names
+    if 0 < len(names) <= 40:
+        axes.set_xticks(np.arange(len(names)), names, rotation=60, ha="right", parse_math=False)
+        axes.set_yticks(np.arange(len(names)), names, parse_math=False)
+    axes.set(title="$w_{ij}$, diagonal left out")
+
+
+def _intervals(axes: Axes, fitted: NonnegativeBoltzmann) -> None:
+    """The 25 couplings furthest from 0 in standard errors, or the largest where there are no errors."""
+    i, j = fitted.edges_
+    w = np.asarray(fitted.coupling_[i, j]).ravel()
+    errors = None if fitted.standard_errors_ is None else fitted.standard_errors_.couplings
+    clear = np.abs(w) if errors is None else np.abs(w) / errors
+    shown = np.argsort(clear)[::-1][:_MOST_INTERVALS]
+    place = np.arange(shown.size)
+    half = None if errors is None else 1.96 * errors[shown]
+    axes.errorbar(w[shown], place, xerr=half, fmt="o", ms=4, color=BLUE, capsize=2)
+    axes.axvline(0.0, color=GREY, lw=1)
+    names = fitted.get_feature_names_out()
+    axes.set_yticks(place, [f"{names[i[k]]} – {names[j[k]]}" for k in shown], parse_math=False)
+    axes.invert_yaxis()
+    what = "no standard errors" if errors is None else "95% intervals"
+    axes.set(title=f"The clearest {shown.size} of {w.size}, {what}", xlabel="$w_{ij}$")
 
 
 def _means(axes: Axes, samples: Samples) -> None:

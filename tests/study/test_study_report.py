@@ -46,7 +46,7 @@ def test_failures_are_told(outcomes):
 
 def test_what_is_below_the_floor_is_explained_and_nothing_else_is():
     shrunk = [made(seed, spread=0.01) for seed in range(4)]
-    assert any("below the floor" in said and "bias" in said for said in summarise("grid-2", shrunk).remarks)
+    assert any("Below the floor" in said and "bias" in said for said in summarise("grid-2", shrunk).remarks)
     assert not any(
         "below the floor" in said for said in summarise("grid-2", [made(s, spread=0.2) for s in range(4)]).remarks
     )

@@ -15,6 +15,16 @@ from nnbm.study.trial import Outcome
 __all__ = ["Row", "Summary", "summarise"]
 
 
+_BIAS = (
+    "That is bias, not magic: the floor bounds unbiased estimators, and shrinking couplings pays while rows are few. "
+    "With more rows the floor falls and the bias stays."
+)
+_CHANCE = (
+    "That is chance: these estimators share their data sets, so a lucky set of trials is lucky for all. More trials "
+    "(--trials) bring them back."
+)
+
+
 @dataclass(frozen=True)
 class Row:
     """One estimator: mean (e_b, e_w) and its standard error over the `solved` trials, NaN where there are none."""
@@ -50,18 +60,10 @@ class Summary:
 
     def _remarks(self) -> list[str]:
         found = [self.experiment.note] if self.experiment.note else []
-        below = [row.name for row in self.rows if self._below_floor(row)]
-        if below:
-            biased = [name for name in below if not ESTIMATORS[name].consistent]
-            found.append(
-                f"{' and '.join(below)}: below the floor by more than two standard errors. The floor bounds unbiased "
-                "estimators only. "
-                + (
-                    f"{' and '.join(biased)} shrink couplings: a bias that pays while N is small, not magic. "
-                    * bool(biased)
-                )
-                + "With more rows a bias stays and the floor falls."
-            )
+        for consistent, why in ((False, _BIAS), (True, _CHANCE)):
+            below = [row.name for row in self.rows if self._below_floor(row, consistent)]
+            if below:
+                found.append(f"Below the floor by more than two standard errors: {', '.join(below)}. {why}")
         found += [
             f"{row.name} found no parameters in {self.trials - row.solved} of {self.trials} trials: {row.failure}"
             for row in self.rows
@@ -71,7 +73,9 @@ class Summary:
             found.append(f"The data's chains did not fully agree: largest R-hat {self.rhat:.3f}. Thin more.")
         return found
 
-    def _below_floor(self, row: Row) -> bool:
+    def _below_floor(self, row: Row, consistent: bool) -> bool:
+        if ESTIMATORS[row.name].consistent is not consistent:
+            return False
         return any(m + 2.0 * e < f for m, e, f in zip(row.mean, row.error, self.floor, strict=True))
 
 

@@ -92,7 +92,8 @@ def perform(task: Task) -> Outcome:
 
 def _data(experiment: Experiment, task: Task) -> tuple[Data, float]:
     model = experiment.model(task.seed)
-    seed = np.random.SeedSequence([task.seed, list(EXPERIMENTS).index(task.experiment)])
+    # counted from 1: SeedSequence takes [k, 0] for k, which the model's own seed is
+    seed = np.random.SeedSequence([1 + list(EXPERIMENTS).index(task.experiment), 1 + task.seed])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnreliableWarning)  # R-hat is reported with the table
         samples = sample(
