@@ -236,3 +236,13 @@ def test_more_spread_than_an_exponential_names_the_columns(frame):
 def test_wrong_options_are_named(table, options, said):
     with pytest.raises(ValueError, match=said):
         NonnegativeBoltzmann(**options).fit(table)
+
+
+def test_a_biased_fit_warns_where_mean_field_expects_to_be_wrong():
+    strong = nnbm.gallery.square_grid(4, 4, coupling=1.0, seed=1)
+    X = nnbm.sample(strong, draws=3000, chains=4, thin=5, seed=2, progress=False).flat
+    with pytest.warns(nnbm.UnreliableWarning, match="isusp: At these parameters mean-field moments may be off by 0"):
+        est = NonnegativeBoltzmann("isusp", edges=strong.edges).fit(X)
+    assert "the estimates biased" in est.report_
+    weak = NonnegativeBoltzmann("isusp", edges=TRUTH.edges)  # warnings are errors
+    weak.fit(nnbm.sample(TRUTH, draws=3000, chains=4, thin=5, seed=2, progress=False).flat)

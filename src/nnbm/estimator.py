@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nnbm.arrays import FloatArray, IntArray, as_floats, as_whole
+from nnbm.errors import UnreliableWarning
 from nnbm.learning.edges import EdgeSet, checked_edges
 from nnbm.learning.fit import MOMENT_METHODS, Fitted, Request, fit, fit_moments
 from nnbm.learning.moments import Moments, moments
@@ -167,7 +169,9 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
         self.method_, self.n_iter_ = found.method, found.iterations
         steps = f"{found.iterations} step{'' if found.iterations == 1 else 's'}"
         head = f"{found.method}, {steps}: {free.n} variables, {free.size} free couplings, {seen}."
-        self.report_ = "\n".join((head, *found.remarks))
+        self.report_ = "\n".join((head, *found.remarks, *found.doubts))
+        if found.doubts:
+            warnings.warn(f"{found.method}: {' '.join(found.doubts)}", UnreliableWarning, stacklevel=3)
         if hasattr(self, "moments_"):
             del self.moments_  # of another table
 

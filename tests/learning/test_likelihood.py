@@ -118,7 +118,7 @@ def test_too_few_draws_are_told():
     assert percent_of_noise(few) > 2.0 * max(percent_of_noise(enough), 0.2)
     assert percent_of_noise(fewest) > 2.0 * percent_of_noise(few)
     assert len(enough.remarks) == 1
-    assert any("7 draws per chain are too few to tell" in said for said in fewest.remarks)
+    assert any("7 draws per chain are too few to tell" in said for said in fewest.doubts)
 
 
 def test_too_many_parameters_are_refused():

@@ -40,7 +40,7 @@ def test_means_and_standard_errors_are_over_solved_trials(outcomes):
 
 def test_failures_are_told(outcomes):
     assert any(
-        "EP found no parameters in 1 of 6 trials: no <site>" in said for said in summarise("grid", outcomes).remarks
+        "No parameters by EP in 1 of 6 trials: no <site>" in said for said in summarise("grid", outcomes).remarks
     )
 
 

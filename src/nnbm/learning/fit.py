@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nnbm.arrays import IntArray
+from nnbm.inference.closed import ACCURATE
 from nnbm.learning.ascent import ascent
 from nnbm.learning.blocks import DENSE_PARAMETERS
 from nnbm.learning.downs import downs
 from nnbm.learning.edges import EdgeSet
-from nnbm.learning.inverse import inverse
+from nnbm.learning.inverse import inverse, moment_error
 from nnbm.learning.labels import label, listed
 from nnbm.learning.likelihood import likelihood
 from nnbm.learning.moments import Moments, moments
@@ -130,11 +131,23 @@ def fit_moments(data: Moments, request: Request) -> Fitted:
             f"method: {method} needs the rows themselves, but only moments are given. Use one of "
             f"{', '.join(MOMENT_METHODS)}, or fit(X)."
         )
-    found = _modelled(_BY_MOMENTS[method](data, request.names), request)
+    estimate = _BY_MOMENTS[method](data, request.names)
+    found = _modelled(estimate if method == "downs" else _judged(data, estimate), request)
     if request.method != "auto":
         return found
     said = "Only moments are given, so this is I-SusP, the most accurate estimator that needs no more; it is biased."
     return Fitted(found.estimate.with_remarks(said), found.model)
+
+
+def _judged(data: Moments, estimate: Estimate) -> Estimate:
+    """With a doubt where mean field itself expects to be wrong."""
+    error = moment_error(data, estimate.parameters)
+    if error <= ACCURATE:
+        return estimate
+    return estimate.with_doubts(
+        f"At these parameters mean-field moments may be off by {error:.2g} standard deviations: the couplings are too "
+        "strong for it, and the estimates biased. Use pseudolikelihood, which needs the rows."
+    )
 
 
 def _automatic(rows: Rows, edges: EdgeSet, request: Request) -> Fitted:

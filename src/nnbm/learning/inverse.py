@@ -21,6 +21,8 @@ from scipy.sparse.linalg import LinearOperator, gmres
 
 from nnbm.arrays import FloatArray, IntArray
 from nnbm.errors import NoSite, NotConverged
+from nnbm.inference.accuracy import expected_error
+from nnbm.inference.problem import Problem
 from nnbm.inference.solver import Options, Step, follow, iterate
 from nnbm.learning.edges import EdgeSet
 from nnbm.learning.labels import listed
@@ -29,7 +31,7 @@ from nnbm.learning.parameters import Estimate, Parameters
 from nnbm.linalg.dense import Factor, balanced, factor
 from nnbm.site import HALF_LINE
 
-__all__ = ["INVERSES", "inverse", "sites_of"]
+__all__ = ["INVERSES", "inverse", "moment_error", "sites_of"]
 
 INVERSES = ("susp", "isusp", "ep")
 _DENSE_UNKNOWNS = 2_500  # a Jacobian of 50 MB
@@ -77,6 +79,16 @@ def sites_of(
             f"not hold for {listed(names, error.indices)}. Use score_matching or pseudolikelihood, which do not.",
             error.indices,
         ) from error
+
+
+def moment_error(moments: Moments, parameters: Parameters) -> float:
+    """How far mean field may be off at these parameters, in standard deviations (see `inference.accuracy`).
+
+    The moments were matched by a mean-field solution, so this is what the parameters' bias stems from.
+    """
+    e, p = moments.edges, parameters
+    problem = Problem(p.bias, p.diagonal, e.symmetric(p.couplings), HALF_LINE)
+    return expected_error(problem.point(problem.state(*sites_of(moments.mean, moments.variance))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -99,25 +99,25 @@ def likelihood(
         if metric is None:
             # from draws of its own: a metric and a mean from the same ones conspire to a bias
             metric = _metric(_draws(near, here, pilot, seeds[2 * steps], threads, names)[0], here)
-        drawn, doubt = _draws(near, here, count, seeds[2 * steps + 1], threads, names)
+        drawn, doubts = _draws(near, here, count, seeds[2 * steps + 1], threads, names)
         step, steps = _newton_step(drawn, here, metric, target, rows.total), steps + 1
         here = _stepped(here, step.move, names)
         if step.settled or steps == _STEPS:
             break
         metric = None if step.square > _FAR else metric
     errors = np.sqrt(metric.inverse.diagonal() / rows.total * (1.0 + step.noise))
-    remarks = [f"Monte-Carlo noise adds {np.sqrt(1.0 + step.noise) - 1.0:.1%} to the standard errors", *doubt]
     if not step.settled:
-        remarks.append(
-            f"the last of {steps} steps still moved parameters by {np.sqrt(step.square):.1f} standard errors: "
-            "ask for more draws"
+        doubts.append(
+            f"The last of {steps} steps still moved parameters by {np.sqrt(step.square):.1f} standard errors: ask for "
+            "more draws."
         )
     return Estimate(
         "likelihood",
         here.in_units(scale),
         steps,
         Parameters.from_vector(edges, errors).in_units(scale),
-        tuple(remarks),
+        (f"Monte-Carlo noise adds {np.sqrt(1.0 + step.noise) - 1.0:.1%} to the standard errors.",),
+        tuple(doubts),
     )
 
 

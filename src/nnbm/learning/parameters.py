@@ -87,7 +87,7 @@ class Estimate:
     """An estimator's answer.
 
     errors: standard errors, where the method has them. iterations: its steps. remarks: what else there is to know, in
-    sentences.
+    sentences. doubts: why it is not to be relied on, if it is not.
     """
 
     method: str
@@ -95,6 +95,7 @@ class Estimate:
     iterations: int
     errors: Parameters | None = None
     remarks: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     def with_errors(self, errors: Parameters | None) -> Estimate:
         """The same with standard errors."""
@@ -103,3 +104,7 @@ class Estimate:
     def with_remarks(self, *remarks: str) -> Estimate:
         """The same with more to say."""
         return replace(self, remarks=self.remarks + remarks)
+
+    def with_doubts(self, *doubts: str) -> Estimate:
+        """The same with reasons not to rely on it."""
+        return replace(self, doubts=self.doubts + doubts)

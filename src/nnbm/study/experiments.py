@@ -114,10 +114,10 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "grid-2": Experiment("6x6 grid, w = 2", _grid(2.0), trials=10),
     "grid-3": Experiment("6x6 grid, w = 3", _grid(3.0), trials=10),
     "orientation-3": Experiment(
-        "orientation tuning, epsilon = 3: a bump that wanders", _ring(3.0), trials=10, thin=100, on_ring=True
+        "orientation tuning, epsilon = 3 (a bump)", _ring(3.0), trials=10, thin=100, on_ring=True
     ),
     "orientation-4": Experiment(
-        "orientation tuning, epsilon = 4: a bump that wanders", _ring(4.0), trials=10, thin=100, on_ring=True
+        "orientation tuning, epsilon = 4 (a bump)", _ring(4.0), trials=10, thin=300, on_ring=True
     ),
 }
 

@@ -73,8 +73,9 @@ def learned_figure(summary: Summary, outcomes: Sequence[Outcome]) -> Figure:
             axes[0, column].set_title(name)
         axes[0, 0].set_ylabel("learned biases")
         axes[1, 0].set_ylabel("learned couplings")
-        for row in axes:
-            row[0].legend(loc="upper left", handletextpad=0.1)
+        for row, parts in zip(axes, (groups[:1], groups[1:]), strict=True):
+            handles = [row[0].plot([], [], ".", color=color, label=label)[0] for label, _, color in parts]
+            row[-1].legend(handles=handles, loc="lower right", handletextpad=0.1)
         figure.supxlabel("true")
         figure.suptitle(f"{summary.experiment.title}: one trial")
     return figure
@@ -88,9 +89,9 @@ def _scatter(axes: Axes, truth: FloatArray, learned: FloatArray, groups: Sequenc
     # equal truths would fall on one line
     width = 0.015 * float(np.ptp(every))
     rng = np.random.default_rng(0)
-    for label, where, color in groups:
+    for _, where, color in groups:
         x = truth[where] + rng.uniform(-width, width, truth[where].size)
-        axes.plot(x, learned[where], ".", ms=4, alpha=0.6, color=color, label=label)
+        axes.plot(x, learned[where], ".", ms=4, alpha=0.6, color=color)
     axes.plot((every.min(), every.max()), (every.min(), every.max()), color=GREY, lw=1)
 
 

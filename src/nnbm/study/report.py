@@ -49,13 +49,14 @@ def summary_table(summary: Summary) -> Table:
     """The experiment's table for the terminal, narrow enough for 80 columns."""
     title = f"{summary.experiment.title}; N = {summary.experiment.rows:,}, {summary.trials} trials"
     table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1), show_edge=False)
-    for heading in _HEAD[:5]:
-        table.add_column(heading, justify="left" if heading == "estimator" else "right", no_wrap=True)
+    shown = (0, 1, 2, 3, 4) if summary.experiment.paper else (0, 1, 2, 4)
+    for k in shown:
+        table.add_column(_HEAD[k], justify="right" if k else "left", no_wrap=True)
     *estimators, floor = _cells(summary)
     for cells in estimators:
-        table.add_row(*cells[:5])
+        table.add_row(*(cells[k] for k in shown))
     table.add_section()
-    table.add_row(*floor[:5], style="bold")
+    table.add_row(*(floor[k] for k in shown), style="bold")
     return table
 
 

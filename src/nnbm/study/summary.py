@@ -64,10 +64,13 @@ class Summary:
             below = [row.name for row in self.rows if self._below_floor(row, consistent)]
             if below:
                 found.append(f"Below the floor by more than two standard errors: {', '.join(below)}. {why}")
+        failed: dict[tuple[int, str], list[str]] = {}
+        for row in self.rows:
+            if row.solved < self.trials:
+                failed.setdefault((self.trials - row.solved, row.failure), []).append(row.name)
         found += [
-            f"{row.name} found no parameters in {self.trials - row.solved} of {self.trials} trials: {row.failure}"
-            for row in self.rows
-            if row.solved < self.trials
+            f"No parameters by {', '.join(names)} in {count} of {self.trials} trials: {failure}"
+            for (count, failure), names in failed.items()
         ]
         if self.rhat > RHAT_LIMIT:
             found.append(f"The data's chains did not fully agree: largest R-hat {self.rhat:.3f}. Thin more.")
