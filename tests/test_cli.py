@@ -69,6 +69,34 @@ def test_wrong_use_is_exit_code_2_and_one_reason(tmp_path, arguments, message):
     assert "Traceback" not in done.stderr
 
 
+def test_fit_learns_a_table_and_leaves_what_is_asked(tmp_path):
+    truth = nnbm.gallery.square_grid(2, 2, coupling=0.5, seed=1)
+    rows = nnbm.sample(truth, draws=2000, chains=4, seed=2, progress=False).flat
+    lines = ["plot,[red],ash,elm,fir", *(f"p{k},{','.join(map(repr, map(float, row)))}" for k, row in enumerate(rows))]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    words = ("fit", "t.csv", "--columns", "[red],ash,elm,fir")
+    done = run(*words, "--output", "fit.npz", "--save-model", "m.npz", "--figure", "f.png", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "[red] – ash" in done.stdout
+    assert "pseudolikelihood" in done.stdout
+    est = nnbm.NonnegativeBoltzmann.load(tmp_path / "fit.npz")
+    assert est.model_ == load_model(tmp_path / "m.npz")
+    assert est.model_.names == ("[red]", "ash", "elm", "fir")
+    assert (tmp_path / "f.png").stat().st_size > 10_000
+    wrong = run("fit", "t.csv", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "row 1 of 'plot'" in wrong.stderr
+
+
+def test_a_biased_fit_is_exit_code_1(tmp_path):
+    strong = nnbm.gallery.square_grid(4, 4, coupling=1.0, seed=1)
+    np.save(tmp_path / "t.npy", nnbm.sample(strong, draws=3000, chains=4, thin=5, seed=2, progress=False).flat)
+    done = run("fit", "t.npy", "--method", "isusp", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "may be off" in " ".join(done.stderr.split())
+    assert "x0 – x1" in done.stdout
+
+
 def test_reproduce_prints_the_papers_table_and_goes_on_where_it_stood(tmp_path):
     words = ("reproduce", "--experiment", "grid", "--trials", 1, "--workers", 1, "--folder", "out")
     done = run(*words, cwd=tmp_path)
@@ -82,7 +110,7 @@ def test_reproduce_prints_the_papers_table_and_goes_on_where_it_stood(tmp_path):
 
 
 def test_help_has_examples_and_version():
-    for words in (["--help"], ["demo", "--help"], ["sample", "--help"], ["reproduce", "--help"], ["infer", "--help"]):
+    for words in (["--help"], ["demo", "--help"], ["sample", "--help"], ["fit", "--help"], ["reproduce", "--help"], ["infer", "--help"]):
         done = run(*words)
         assert done.returncode == 0
         assert "Usage" in done.stdout

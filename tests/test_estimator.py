@@ -103,6 +103,23 @@ def test_fit_after_partial_fit_forgets_the_parts(table):
     np.testing.assert_allclose(again.bias_, alone.bias_, rtol=1e-9)
 
 
+def test_names_beside_an_array_and_labels_of_moments_are_kept(table, frame):
+    est = NonnegativeBoltzmann(edges=TRUTH.edges).fit(table, names=NAMES)
+    assert est.model_.names == tuple(NAMES)
+    assert NonnegativeBoltzmann().fit_moments(frame.mean(), frame.cov()).model_.names == tuple(NAMES)
+    with pytest.raises(ValueError, match="names: 6 that differ are needed"):
+        NonnegativeBoltzmann().fit(table, names=["a"])
+
+
+def test_the_clearest_couplings_come_first(table):
+    est = NonnegativeBoltzmann(edges=None).fit(table)
+    places, w, errors = est.clearest(7)
+    i, j = TRUTH.edges
+    assert set(zip(est.edges_[0][places], est.edges_[1][places], strict=True)) == set(zip(i, j, strict=True))
+    assert (np.diff(np.abs(w) / errors) <= 0).all()
+    assert NonnegativeBoltzmann("isusp").fit(table).clearest(2)[2] is None
+
+
 def test_published_moments_suffice_for_the_papers_method(table):
     est = NonnegativeBoltzmann().fit_moments(table.mean(axis=0), np.cov(table.T, bias=True), rows=len(table))
     whole = NonnegativeBoltzmann("isusp").fit(table)

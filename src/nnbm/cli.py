@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -142,18 +143,30 @@ def _sample(model: NNBM, request: _Request, draw_figure: Callable[[NNBM, Samples
     import nnbm
     from nnbm import report, store
 
-    console, notes = Console(), Console(stderr=True)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", nnbm.UnreliableWarning)
+    console = Console()
+    with _unreliable_is_exit_1():
         samples = nnbm.sample(model, request.draws, chains=request.chains, thin=request.thin, seed=request.seed)
-    console.print(repr(model), highlight=False)
-    console.print(report.samples_table(samples))
-    if request.output is not None:
-        store.save_samples(samples, request.output)
-        console.print(f"draws: {request.output}", highlight=False, markup=False)
-    if request.figure is not None:
-        draw_figure(model, samples).savefig(request.figure, dpi=150)
-        console.print(f"figure: {request.figure}", highlight=False, markup=False)
+        console.print(repr(model), highlight=False)
+        console.print(report.samples_table(samples))
+        if request.output is not None:
+            store.save_samples(samples, request.output)
+            console.print(f"draws: {request.output}", highlight=False, markup=False)
+        if request.figure is not None:
+            draw_figure(model, samples).savefig(request.figure, dpi=150)
+            console.print(f"figure: {request.figure}", highlight=False, markup=False)
+
+
+@contextmanager
+def _unreliable_is_exit_1() -> Iterator[None]:
+    """Warnings of unreliable results are told on standard error when all is shown and written; exit code 1."""
+    from rich.console import Console
+
+    from nnbm.errors import UnreliableWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UnreliableWarning)
+        yield
+    notes = Console(stderr=True)
     for warning in caught:
         notes.print(f"warning: {warning.message}", style="bold red", highlight=False, markup=False)
     if caught:
@@ -174,20 +187,58 @@ def infer(
     import nnbm
     from nnbm import report, store
 
-    console, notes = Console(), Console(stderr=True)
+    console = Console()
     loaded = store.load_model(model)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", nnbm.UnreliableWarning)
+    with _unreliable_is_exit_1():
         result = nnbm.infer(loaded, method, throw=False)
-    console.print(repr(loaded), highlight=False)
-    console.print(report.inference_table(result))
-    if output is not None:
-        store.save_inference(result, output)
-        console.print(f"result: {output}", highlight=False, markup=False)
-    for warning in caught:
-        notes.print(f"warning: {warning.message}", style="bold red", highlight=False, markup=False)
-    if caught:
-        raise typer.Exit(1)
+        console.print(repr(loaded), highlight=False)
+        console.print(report.inference_table(result))
+        if output is not None:
+            store.save_inference(result, output)
+            console.print(f"result: {output}", highlight=False, markup=False)
+
+
+@app.command(
+    epilog="Example:  nnbm fit table.csv --columns oak,ash,elm --figure couplings.png --save-model network.npz"
+)
+def fit(
+    table: Annotated[
+        Path, typer.Argument(help="Nonnegative measurements: csv, tsv, txt or npy.", exists=True, dir_okay=False)
+    ],
+    method: Annotated[
+        str, typer.Option(help="auto, pseudolikelihood, score_matching, likelihood, isusp, ...")
+    ] = "auto",
+    columns: Annotated[str | None, typer.Option(help="Names of the columns to use, with commas.")] = None,
+    ridge: Annotated[float, typer.Option(min=0.0, help="Pulls couplings towards 0: 0.01 is mild, 1 strong.")] = 0.0,
+    seed: Seed = 0,
+    figure: FigureFile = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write the fit here, for NonnegativeBoltzmann.load (npz).", dir_okay=False)
+    ] = None,
+    save_model: Annotated[
+        Path | None, typer.Option(help="Write the model here, for nnbm sample and infer (npz).", dir_okay=False)
+    ] = None,
+) -> None:
+    """Learn the network behind a table: couplings with standard errors."""
+    from rich.console import Console
+
+    import nnbm
+    from nnbm import data, plots, report, store
+
+    console = Console()
+    read = data.read_table(table, None if columns is None else [name.strip() for name in columns.split(",")])
+    with _unreliable_is_exit_1():
+        fitted = nnbm.NonnegativeBoltzmann(method, ridge=ridge, seed=seed).fit(read.values, names=read.names)
+        console.print(report.fit_table(fitted))
+        if output is not None:
+            fitted.save(output)
+            console.print(f"fit: {output}", highlight=False, markup=False)
+        if save_model is not None:
+            store.save_model(fitted.model_, save_model)
+            console.print(f"model: {save_model}", highlight=False, markup=False)
+        if figure is not None:
+            plots.couplings_figure(fitted).savefig(figure, dpi=150)
+            console.print(f"figure: {figure}", highlight=False, markup=False)
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -61,9 +62,15 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
         self.ridge = ridge
         self.seed = seed
 
-    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table X (rows, n), x >= 0; weights count like repeats of a row. y is ignored."""
+    def fit(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None, *, names: Sequence[str] = ()
+    ) -> Self:
+        """Learn from a table X (rows, n), x >= 0; weights count like repeats of a row. y is ignored.
+
+        names: of the columns, where X is an array; a data frame brings its own.
+        """
         table = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
+        self._name(names)
         rows = Rows.checked(table, weights=sample_weight, names=self._names)
         self._keep(fit(rows, self._free(rows.n), self._request), f"{rows.count} rows")
         return self
@@ -80,8 +87,12 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
         self.moments_: Moments = merged
         return self
 
-    def fit_moments(self, mean: ArrayLike, covariance: ArrayLike, rows: float = np.inf) -> Self:
+    def fit_moments(
+        self, mean: ArrayLike, covariance: ArrayLike, rows: float = np.inf, *, names: Sequence[str] = ()
+    ) -> Self:
         """Learn from published moments: mean (n,), covariance (n, n) and how many rows they are from.
+
+        names: of the variables; a covariance with labels (pandas) brings its own.
 
         >>> est = NonnegativeBoltzmann().fit_moments([1.0, 0.8], [[0.5, -0.1], [-0.1, 0.4]])
         >>> est.method_
@@ -95,8 +106,9 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
             )
         free = self._free(center.size)
         data = Moments(free, float(rows), center, np.diagonal(spread).copy(), spread[free.i, free.j])
-        fitted = fit_moments(data, Request(self.method, self.ridge, self.seed))
         self.n_features_in_ = center.size
+        self._name(names or [name for name in getattr(covariance, "columns", ()) if isinstance(name, str)])
+        fitted = fit_moments(data, self._request)
         self._keep(fitted, "moments" if np.isinf(rows) else f"moments of {rows:g} rows")
         return self
 
@@ -122,6 +134,18 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
         drawn = sample(self.model_, per_chain, chains=_CHAINS, thin=_THIN, seed=seed, progress=False)
         every = drawn.draws.swapaxes(0, 1).reshape(-1, self.model_.n)  # chain by chain in turn
         return every[np.linspace(0, len(every) - 1, count).astype(np.int64)]
+
+    def clearest(self, count: int) -> tuple[IntArray, FloatArray, FloatArray | None]:
+        """The `count` clearest couplings, those furthest from 0 in standard errors (or largest, where there are none).
+
+        Their places in `edges_`, the couplings, and their standard errors or None; (count,) each.
+        """
+        check_is_fitted(self)
+        w = self._parameters.couplings
+        errors = None if self.standard_errors_ is None else self.standard_errors_.couplings
+        clear = np.abs(w) if errors is None else np.abs(w) / errors
+        places = np.argsort(-clear, kind="stable")[:count]
+        return places, w[places], None if errors is None else errors[places]
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """The variables' names."""
@@ -181,6 +205,15 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
         self.coupling_: Coupling = model.coupling
         self.standard_errors_ = errors
         self.edges_: tuple[IntArray, IntArray] = (parameters.edges.i, parameters.edges.j)
+
+    def _name(self, names: Sequence[str]) -> None:
+        if len(names) == 0:
+            return
+        if len(names) != self.n_features_in_ or len(set(names)) < len(names):
+            raise ValueError(
+                f"names: {self.n_features_in_} that differ are needed, one per column, but they are {list(names)!r}."
+            )
+        self.feature_names_in_ = np.array(names, dtype=object)
 
     def _read(self, X: ArrayLike) -> Rows:
         """New rows for a fitted model: checked, but they need not vary."""

@@ -74,21 +74,15 @@ def _coupling_matrix(figure: Figure, axes: Axes, fitted: NonnegativeBoltzmann) -
 
 
 def _intervals(axes: Axes, fitted: NonnegativeBoltzmann) -> None:
-    """The 25 couplings furthest from 0 in standard errors, or the largest where there are no errors."""
-    i, j = fitted.edges_
-    w = np.asarray(fitted.coupling_[i, j]).ravel()
-    errors = None if fitted.standard_errors_ is None else fitted.standard_errors_.couplings
-    clear = np.abs(w) if errors is None else np.abs(w) / errors
-    shown = np.argsort(clear)[::-1][:_MOST_INTERVALS]
+    (i, j), names = fitted.edges_, fitted.get_feature_names_out()
+    shown, w, errors = fitted.clearest(_MOST_INTERVALS)
     place = np.arange(shown.size)
-    half = None if errors is None else 1.96 * errors[shown]
-    axes.errorbar(w[shown], place, xerr=half, fmt="o", ms=4, color=BLUE, capsize=2)
+    axes.errorbar(w, place, xerr=None if errors is None else 1.96 * errors, fmt="o", ms=4, color=BLUE, capsize=2)
     axes.axvline(0.0, color=GREY, lw=1)
-    names = fitted.get_feature_names_out()
     axes.set_yticks(place, [f"{names[i[k]]} – {names[j[k]]}" for k in shown], parse_math=False)
     axes.invert_yaxis()
     what = "no standard errors" if errors is None else "95% intervals"
-    axes.set(title=f"The clearest {shown.size} of {w.size}, {what}", xlabel="$w_{ij}$")
+    axes.set(title=f"The clearest {shown.size} of {i.size}, {what}", xlabel="$w_{ij}$")
 
 
 def _means(axes: Axes, samples: Samples) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -13,7 +15,10 @@ from nnbm.sampling import diagnostics
 from nnbm.sampling.diagnostics import FEWEST_DRAWS, RHAT_LIMIT
 from nnbm.sampling.result import Samples
 
-__all__ = ["inference_table", "samples_table"]
+if TYPE_CHECKING:
+    from nnbm.estimator import NonnegativeBoltzmann  # scikit-learn takes a while to import
+
+__all__ = ["fit_table", "inference_table", "samples_table"]
 
 _MOST_JUDGED = 200  # variables; ESS and R-hat take some two milliseconds each
 
@@ -93,6 +98,19 @@ def inference_table(result: Inference, *, rows: int = 12, pairs: int = 6) -> Ren
     if result.converged and result.covariance is not None and result.n > 1:
         parts.append(_strongest(result, pairs))
     return Group(*parts, _inference_verdict(result))
+
+
+def fit_table(fitted: NonnegativeBoltzmann, *, rows: int = 15) -> RenderableType:
+    """The `rows` clearest couplings with standard errors and z, where the method has them, and what was done."""
+    (i, j), names = fitted.edges_, fitted.get_feature_names_out()
+    places, couplings, errors = fitted.clearest(rows)
+    table = Table(title=f"couplings (above 0 suppress, below 0 excite): the {places.size} clearest of {i.size}")
+    for heading in ("pair", "w", "± se", "z"):
+        table.add_column(heading, justify="left" if heading == "pair" else "right", no_wrap=True)
+    for row, (k, w) in enumerate(zip(places, couplings, strict=True)):
+        sure = ("–", "–") if errors is None else (f"{errors[row]:.2g}", f"{w / errors[row]:+.1f}")
+        table.add_row(Text(f"{names[i[k]]} – {names[j[k]]}"), f"{w:+.4g}", *sure)
+    return Group(table, Text(fitted.report_))
 
 
 def _strongest(result: Inference, pairs: int) -> Table:
