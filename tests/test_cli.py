@@ -110,7 +110,7 @@ def test_reproduce_prints_the_papers_table_and_goes_on_where_it_stood(tmp_path):
 
 
 def test_help_has_examples_and_version():
-    for words in (["--help"], ["demo", "--help"], ["sample", "--help"], ["fit", "--help"], ["reproduce", "--help"], ["infer", "--help"]):
+    for words in (["--help"], *([command, "--help"] for command in ("demo", "sample", "infer", "fit", "reproduce"))):
         done = run(*words)
         assert done.returncode == 0
         assert "Usage" in done.stdout
