@@ -59,6 +59,7 @@ def test_an_unreliable_result_is_exit_code_1(tmp_path):
         (["paint"], "paint"),
         (["reproduce", "--experiment", "moon"], "experiment: one of all, paper"),
         (["reproduce", "--trials", "0"], "trials"),
+        (["reproduce", "--quick", "--trials", "7"], "--quick means five"),
     ],
 )
 def test_wrong_use_is_exit_code_2_and_one_reason(tmp_path, arguments, message):
@@ -109,8 +110,14 @@ def test_reproduce_prints_the_papers_table_and_goes_on_where_it_stood(tmp_path):
     assert "finished before, in out: 1 trials" in again.stdout
 
 
+def test_help_tells_the_defaults():
+    said = run("reproduce", "--help").stdout
+    assert "one per core" in said
+    assert "50; 10 if hard" in said
+
+
 def test_help_has_examples_and_version():
-    for words in (["--help"], *([command, "--help"] for command in ("demo", "sample", "infer", "fit", "reproduce"))):
+    for words in (["--help"], *([command, "--help"] for command in ("demo", "sample", "fit", "reproduce", "infer"))):
         done = run(*words)
         assert done.returncode == 0
         assert "Usage" in done.stdout

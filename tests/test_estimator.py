@@ -216,7 +216,9 @@ def test_it_works_in_pipelines_and_searches(table):
         (lambda x: x.assign(elm=0.0), "'elm' is 0 in every row"),
         (lambda x: x.assign(elm=2.5), "'elm' is 2.5 in every row"),
         (lambda x: x.iloc[:1], "1 sample"),
-        (lambda x: x.assign(elm=x["oak"] * 2.0), "."),
+        (lambda x: x.assign(elm=x["oak"] * 2.0), "no column may follow from others, but '(elm|oak)' does"),
+        (lambda x: x.assign(elm=x["oak"] * 1e200), "'elm' is .*Measure that column in a larger unit"),
+        (lambda x: x.assign(elm=x["oak"] * 1e-200), "'elm' has no larger ones"),
     ],
 )
 def test_bad_tables_get_an_error_with_the_columns_name(frame, spoil, said):
@@ -244,6 +246,10 @@ def test_more_spread_than_an_exponential_names_the_columns(frame):
     [
         ({"method": "magic"}, "method: one of auto"),
         ({"ridge": -1.0}, "ridge: a number >= 0"),
+        ({"ridge": "a"}, "ridge: a number >= 0"),
+        ({"ridge": np.array([1.0, 2.0])}, "ridge: a number >= 0"),
+        ({"edges": [(0, 1), (1, 2), (2, 3)]}, "list of pairs"),
+        ({"edges": (np.array([0], np.uint64), np.array([2**63], np.uint64))}, "edge 0 is"),
         ({"edges": ([0], [9])}, r"edge 0 is \(0, 9\)"),
         ({"edges": ([1], [1])}, "an edge joins two variables"),
         ({"edges": "learn"}, "edges: None"),
@@ -263,3 +269,100 @@ def test_a_biased_fit_warns_where_mean_field_expects_to_be_wrong():
     assert "the estimates biased" in est.report_
     weak = NonnegativeBoltzmann("isusp", edges=TRUTH.edges)  # warnings are errors
     weak.fit(nnbm.sample(TRUTH, draws=3000, chains=4, thin=5, seed=2, progress=False).flat)
+
+
+def test_columns_far_from_the_wall_are_normal_ones(table):
+    """Sd over mean of 1e-4 and less: the couplings are those of the inverse covariance."""
+    rng = np.random.default_rng(8)
+    for mean in (1e3, 1e4, 1e5):
+        X = np.c_[table[:, :2], mean + rng.normal(size=len(table))]
+        est = NonnegativeBoltzmann().fit(X)
+        assert "penalised" not in est.report_
+        assert est.coupling_[2, 2] == pytest.approx(np.linalg.inv(np.cov(X.T, bias=True))[2, 2], rel=1e-3)
+        assert est.standard_errors_.diagonal[2] == pytest.approx(np.sqrt(2 / len(X)), rel=0.05)
+
+
+def test_standard_errors_of_penalised_fits_are_their_spread():
+    truth, spread, told = gallery.square_grid(2, 2, coupling=0.5, seed=3), [], []
+    draws = nnbm.sample(truth, draws=15_000, chains=4, thin=3, seed=6, progress=False).draws
+    for part in draws.reshape(-1, 400, 4):  # 150 tables
+        est = NonnegativeBoltzmann("pseudolikelihood", ridge=0.3, edges=truth.edges).fit(part)
+        spread.append(est.coupling_[truth.edges])
+        told.append(est.standard_errors_.couplings)
+    ratio = np.mean(told, axis=0) / np.std(spread, axis=0)
+    np.testing.assert_allclose(ratio, 1.0, atol=4 / np.sqrt(2 * 150))  # an sd from 150 tables, four of its errors
+    assert "pulled towards 0" in est.report_
+
+
+def test_masked_tables_are_refused(table):
+    masked = np.ma.masked_array(table, mask=table > 2)
+    with pytest.raises(TypeError, match="X: masked entries"):
+        NonnegativeBoltzmann().fit(masked)
+    with pytest.raises(TypeError, match="X: masked entries"):
+        NonnegativeBoltzmann().fit(table).score(masked)
+
+
+def test_a_failed_fit_leaves_the_estimator_as_it_was(frame):
+    est = NonnegativeBoltzmann().fit(frame)
+    before = est.transform(frame[:3])
+    with pytest.raises(ValueError, match="in every row"):
+        est.fit(frame[NAMES[::-1]].assign(oak=3.0))
+    np.testing.assert_array_equal(est.transform(frame[:3]), before)
+    with pytest.raises(ValueError, match="feature names"):
+        est.transform(frame[NAMES[::-1]])
+
+
+def test_small_parts_add_up_even_where_the_first_teach_nothing(table):
+    parts = NonnegativeBoltzmann("isusp")
+    for first, last in ((0, 1), (1, 3)):
+        with pytest.raises(ValueError, match=r"vary|singular") as caught:
+            parts.partial_fit(table[first:last])
+        assert f"The {last} rows seen so far are kept" in caught.value.__notes__[0]
+    parts.partial_fit(table[3:])
+    np.testing.assert_allclose(parts.bias_, NonnegativeBoltzmann("isusp").fit(table).bias_, rtol=1e-7)
+
+
+def test_parts_must_be_of_the_same_edges(table):
+    est = NonnegativeBoltzmann("isusp", edges=([0, 1], [1, 2])).partial_fit(table)
+    with pytest.raises(ValueError, match="edges: moments of the same variables and edges"):
+        est.set_params(edges=([0, 2], [2, 3])).partial_fit(table)
+
+
+def test_parts_go_on_after_a_file_and_after_published_moments(table, tmp_path):
+    NonnegativeBoltzmann("isusp", seed=77).partial_fit(table[:9000]).save(tmp_path / "fit.npz")
+    back = NonnegativeBoltzmann.load(tmp_path / "fit.npz").partial_fit(table[9000:])
+    assert back.seed == 77
+    published = NonnegativeBoltzmann("isusp").fit_moments(
+        table[:9000].mean(axis=0), np.cov(table[:9000].T, bias=True), rows=9000
+    )
+    published.partial_fit(table[9000:])
+    whole = NonnegativeBoltzmann("isusp").fit(table).bias_
+    np.testing.assert_allclose(back.bias_, whole, rtol=1e-7)
+    np.testing.assert_allclose(published.bias_, whole, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("mean", "covariance", "rows", "said"),
+    [
+        ([1.0, 1.0], [[0.5, -0.1], [0.3, 0.4]], 100, "it must be symmetric"),
+        ([1.0, -1.0], np.eye(2), 100, r"mean\[1\] = -1.0"),
+        ([1.0, 1.0], [[0.5, -0.9], [-0.9, 0.4]], 100, "<= sqrt"),
+        ([1.0, 1.0], 0.5 * np.eye(2), 0, "rows: a number > 0"),
+        ([1.0, 1.0], 0.5 * np.eye(2), np.nan, "rows: a number > 0"),
+        ([], np.empty((0, 0)), 10, "shapes"),
+        ([1.0], [[0.0]], 10, "variances are positive"),
+    ],
+)
+def test_moments_that_cannot_be_are_refused(mean, covariance, rows, said):
+    with pytest.raises(ValueError, match=said):
+        NonnegativeBoltzmann().fit_moments(mean, covariance, rows)
+
+
+def test_rows_of_no_weight_are_no_rows(table):
+    weights = np.zeros(len(table))
+    weights[:500] = 1.0
+    spoilt = table.copy()
+    spoilt[600] = np.nan
+    few = NonnegativeBoltzmann().fit(spoilt, sample_weight=weights)
+    assert "500 rows" in few.report_
+    np.testing.assert_allclose(few.bias_, NonnegativeBoltzmann().fit(table[:500]).bias_, rtol=1e-9)

@@ -107,12 +107,14 @@ def reproduce(
     experiment: Annotated[
         str, typer.Option(help="paper (both tables), hard (several modes), all, or one experiment, such as grid.")
     ] = "paper",
-    trials: Annotated[int | None, typer.Option(min=1, help="Trials per experiment. [default: 50; 10 if hard]")] = None,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="Trials per experiment.", show_default="50; 10 if hard")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Five trials.")] = False,
     folder: Annotated[Path, typer.Option(help="Trials, figures and report.html go here.", file_okay=False)] = Path(
         "nnbm-reproduce"
     ),
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes. [default: one per core]")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one per core")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run finished trials again.")] = False,
 ) -> None:
     """Reproduce the paper's tables: learn both of its models back with every estimator. A killed run goes on."""
@@ -120,9 +122,14 @@ def reproduce(
 
     from nnbm.study import report, run, summary
 
+    if quick and trials is not None:
+        raise ValueError(f"trials: --quick means five, but --trials is {trials}. Leave one of them out.")
     names = run.names_of(experiment)
-    found = run.run_trials(names, folder, trials=5 if quick else trials, workers=workers, fresh=fresh)
     console = Console()
+    try:
+        found = run.run_trials(names, folder, trials=5 if quick else trials, workers=workers, fresh=fresh)
+    except KeyboardInterrupt as error:  # click would end it without a word
+        raise typer.Exit(_told(error, 130)) from error
     if found.reused:
         console.print(f"finished before, in {folder}: {found.reused} trials (--fresh runs them again)", highlight=False)
     for name, outcomes in found.outcomes.items():
@@ -246,8 +253,12 @@ def main() -> None:
     try:
         app()
     except (ValueError, TypeError, OSError, MemoryError) as error:
-        sys.stderr.write(f"nnbm: {error}\n")
-        sys.exit(2)
+        sys.exit(_told(error, 2))
     except (RuntimeError, ArithmeticError) as error:  # a method gave up, a chain ran away: nothing to rely on
-        sys.stderr.write(f"nnbm: {error}\n")
-        sys.exit(1)
+        sys.exit(_told(error, 1))
+
+
+def _told(error: BaseException, code: int) -> int:
+    """The error with its notes on standard error; the exit code."""
+    sys.stderr.write(" ".join([f"nnbm: {str(error) or 'interrupted.'}", *getattr(error, "__notes__", ())]) + "\n")
+    return code

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from nnbm.arrays import FloatArray, IntArray, as_floats, as_whole
 from nnbm.errors import UnreliableWarning
 from nnbm.learning.edges import EdgeSet, checked_edges
 from nnbm.learning.fit import MOMENT_METHODS, Fitted, Request, fit, fit_moments
-from nnbm.learning.moments import Moments, moments
+from nnbm.learning.moments import Moments, checked_moments, moments
 from nnbm.learning.parameters import Parameters
 from nnbm.learning.pseudolikelihood import conditional_means, log_pseudolikelihoods
 from nnbm.learning.rows import Rows
@@ -53,7 +54,8 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
     True
     >>> print(est.report_)
     pseudolikelihood, 3 steps: 9 variables, 12 free couplings, 20000 rows.
-    Score matching started Newton's method on the pseudo-likelihood: consistent, near the statistical floor.
+    Newton's method began at score matching's answer.
+    Pseudo-likelihood is consistent, and near the statistical floor when rows are many.
     """
 
     def __init__(self, method: str = "auto", *, edges: Any = None, ridge: float = 0.0, seed: Seed = 0) -> None:
@@ -69,56 +71,62 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
 
         names: of the columns, where X is an array; a data frame brings its own.
         """
-        table = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
-        self._name(names)
-        rows = Rows.checked(table, weights=sample_weight, names=self._names)
-        self._keep(fit(rows, self._free(rows.n), self._request), f"{rows.count} rows")
+        with self._all_or_nothing():
+            table = self._table(X, reset=True)
+            self._name(names)
+            rows = Rows.checked(table, weights=sample_weight, names=self._names)
+            self._keep(fit(rows, self._free(rows.n), self._request), f"{rows.count} rows")
+            self.__dict__.pop("moments_", None)  # of another table
         return self
 
     def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Add rows to the moments seen so far and learn from them: methods that need no more than moments."""
+        """Add rows to the moments seen so far and learn from them: methods that need no more than moments.
+
+        Where the rows so far are too few to learn from, an error says so, and they are kept for the next call. It
+        starts anew after `fit`, and goes on after `fit_moments` and `load`.
+        """
         self._require_moments_suffice()
-        first = not hasattr(self, "moments_")
-        table = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=first)
-        rows = Rows.checked(table, weights=sample_weight, names=self._names, varying=False)
-        new = moments(rows, self._free(rows.n))
-        merged = new if first else self.moments_.merged(new)
-        self._keep(fit_moments(merged, self._request), f"{merged.total:g} rows in parts")
-        self.moments_: Moments = merged
-        return self
+        with self._all_or_nothing():
+            first = not hasattr(self, "moments_")
+            table = self._table(X, reset=first)
+            rows = Rows.checked(table, weights=sample_weight, names=self._names, varying=False)
+            new = moments(rows, self._free(rows.n))
+            self.moments_: Moments = new if first else self.moments_.merged(new)
+        return self._learn_from_moments(f"{self.moments_.total:g} rows in parts")
 
     def fit_moments(
         self, mean: ArrayLike, covariance: ArrayLike, rows: float = np.inf, *, names: Sequence[str] = ()
     ) -> Self:
         """Learn from published moments: mean (n,), covariance (n, n) and how many rows they are from.
 
-        names: of the variables; a covariance with labels (pandas) brings its own.
+        names: of the variables; labelled moments (pandas) bring their own.
 
         >>> est = NonnegativeBoltzmann().fit_moments([1.0, 0.8], [[0.5, -0.1], [-0.1, 0.4]])
         >>> est.method_
         'isusp'
         """
         self._require_moments_suffice()
-        center, spread = as_floats("mean", mean), as_floats("covariance", covariance)
-        if center.ndim != 1 or spread.shape != (center.size, center.size):
-            raise ValueError(
-                f"mean, covariance: shapes (n,) and (n, n) are needed, but they are {center.shape} and {spread.shape}."
-            )
-        free = self._free(center.size)
-        data = Moments(free, float(rows), center, np.diagonal(spread).copy(), spread[free.i, free.j])
-        self.n_features_in_ = center.size
-        self._name(names or [name for name in getattr(covariance, "columns", ()) if isinstance(name, str)])
-        fitted = fit_moments(data, self._request)
-        self._keep(fitted, "moments" if np.isinf(rows) else f"moments of {rows:g} rows")
+        with self._all_or_nothing():
+            center, spread = checked_moments(mean, covariance, rows)
+            self.n_features_in_ = center.size
+            self.__dict__.pop("feature_names_in_", None)
+            self._name(names or _labels(covariance) or _labels(mean))
+            free = self._free(center.size)
+            variance = np.diagonal(spread).copy()
+            self.moments_ = Moments(free, float(rows), center, variance, spread[free.i, free.j])
+            self._learn_from_moments("moments" if np.isinf(rows) else f"moments of {rows:g} rows")
+            if np.isinf(rows):
+                del self.moments_  # further rows would weigh nothing beside them
         return self
 
     def score_samples(self, X: ArrayLike) -> FloatArray:
         """(rows,) log pseudo-likelihood sum_i ln p(x_i | the others) of every row: low values are unusual rows."""
         return log_pseudolikelihoods(self._read(X), self._parameters)
 
-    def score(self, X: ArrayLike, y: object = None) -> float:
+    def score(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> float:
         """Mean of `score_samples`: the higher, the better the model predicts every variable from the others."""
-        return float(self.score_samples(X).mean())
+        weights = None if sample_weight is None else as_floats("sample_weight", sample_weight)
+        return float(np.average(self.score_samples(X), weights=weights))
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """(rows, n) what the network expects of every variable given the others in its row: <x_i | x_j, j != i>."""
@@ -150,10 +158,11 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """The variables' names."""
         check_is_fitted(self)
-        names = self.model_.names or tuple(f"x{k}" for k in range(self.n_features_in_))
-        if input_features is not None and list(map(str, input_features)) != list(names) and self.model_.names:
-            raise ValueError("input_features: they are not the names that were seen in fit. Leave them out.")
-        return np.asarray(names if input_features is None else input_features, dtype=object)
+        names = list(self.model_.names) or [f"x{k}" for k in range(self.n_features_in_)]
+        given = names if input_features is None else [str(name) for name in input_features]
+        if len(given) != len(names) or (self.model_.names and given != names):
+            raise ValueError("input_features: they are not the columns that were seen in fit. Leave them out.")
+        return np.asarray(given, dtype=object)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to one npz file, whole or not at all, never a pickle."""
@@ -169,6 +178,8 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
                 iterations=self.n_iter_,
                 all_pairs=self.edges is None,
                 report=self.report_,
+                seed=self.seed if isinstance(self.seed, int) else None,
+                moments=getattr(self, "moments_", None),
             ),
             path,
         )
@@ -178,13 +189,35 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
         """Read what `save` wrote; the model is checked like any other."""
         stored = load_fit(path)
         edges = stored.parameters.edges
-        est = cls(stored.requested, edges=None if stored.all_pairs else (edges.i, edges.j), ridge=stored.ridge)
+        free = None if stored.all_pairs else (edges.i, edges.j)
+        est = cls(stored.requested, edges=free, ridge=stored.ridge, seed=stored.seed)
         est.n_features_in_ = edges.n
         if stored.names:
             est.feature_names_in_ = np.array(stored.names, dtype=object)
         est._set(stored.parameters, stored.errors, stored.model())
         est.method_, est.n_iter_, est.report_ = stored.method, stored.iterations, stored.report
+        if stored.moments is not None:
+            est.moments_ = stored.moments
         return est
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """What is inside succeeds, or the estimator is as it was."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _learn_from_moments(self, seen: str) -> Self:
+        try:
+            self._keep(fit_moments(self.moments_, self._request), seen)
+        except (ValueError, RuntimeError) as error:
+            error.add_note(f"The {self.moments_.total:g} rows seen so far are kept: go on with partial_fit.")
+            raise
+        return self
 
     def _keep(self, fitted: Fitted, seen: str) -> None:
         found = fitted.estimate
@@ -196,8 +229,6 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
         self.report_ = "\n".join((head, *found.remarks, *found.doubts))
         if found.doubts:
             warnings.warn(f"{found.method}: {' '.join(found.doubts)}", UnreliableWarning, stacklevel=3)
-        if hasattr(self, "moments_"):
-            del self.moments_  # of another table
 
     def _set(self, parameters: Parameters, errors: Parameters | None, model: NNBM) -> None:
         self._parameters = parameters
@@ -218,8 +249,13 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
     def _read(self, X: ArrayLike) -> Rows:
         """New rows for a fitted model: checked, but they need not vary."""
         check_is_fitted(self)
-        table = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
-        return Rows.checked(table, names=self._names, varying=False)
+        return Rows.checked(self._table(X, reset=False), names=self._names, varying=False)
+
+    def _table(self, X: ArrayLike, *, reset: bool) -> FloatArray:
+        """X as numbers, its columns' names remembered (`reset`) or compared."""
+        if np.ma.is_masked(X):
+            raise TypeError("X: masked entries have no value here. Drop their rows, or fill them (X.filled(...)).")
+        return np.asarray(validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=reset))
 
     def _free(self, n: int) -> EdgeSet:
         return checked_edges(self.edges, n)
@@ -247,3 +283,9 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         return tags
+
+
+def _labels(labelled: object) -> list[str]:
+    """The labels of a pandas object, if they are strings."""
+    found = list(getattr(labelled, "columns", getattr(labelled, "index", ()))) if hasattr(labelled, "iloc") else []
+    return found if all(isinstance(name, str) for name in found) else []

@@ -20,7 +20,8 @@ def made(seed, *, spread=0.1, failing=()):
     failures = tuple("no <site> for 'a'" if name in failing else "" for name in ESTIMATORS)
     learned[[bool(failure) for failure in failures]] = np.nan
     seconds = np.full(len(ESTIMATORS), 0.002)
-    return Outcome(*EDGES, truth, learned, failures, seconds, np.array([0.08, 0.08]), 1.002)
+    proper = np.array([not failure and name != "Downs" for name, failure in zip(ESTIMATORS, failures, strict=True)])
+    return Outcome(*EDGES, truth, learned, failures, proper, seconds, np.array([0.08, 0.08]), 1.002)
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,13 @@ def test_failures_are_told(outcomes):
     )
 
 
+def test_fits_without_a_norm_are_told(outcomes):
+    assert any(
+        "Downs: in 6 of 6 trials the learned density has no norm" in said
+        for said in summarise("grid", outcomes).remarks
+    )
+
+
 def test_what_is_below_the_floor_is_explained_and_nothing_else_is():
     shrunk = [made(seed, spread=0.01) for seed in range(4)]
     assert any("Below the floor" in said and "bias" in said for said in summarise("grid-2", shrunk).remarks)
@@ -59,6 +67,7 @@ def test_the_table_fits_a_terminal_and_shows_the_paper(outcomes):
     text = capture.get()
     assert "…" not in text
     assert "10.772/.700" in text
+    assert "largest R-hat 1.002" in text
     assert max(map(len, text.splitlines())) <= 80
 
 

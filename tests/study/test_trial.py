@@ -66,3 +66,27 @@ def test_estimators_that_cannot_say_so_and_the_others_go_on():
         assert np.isnan(errors[name]).all()
         assert "<x²> < 2 <x>²" in failures[name]
     assert errors["pseudo-likelihood"][0] < 1.8 * hard.floor[0]
+    proper = dict(zip(ESTIMATORS, hard.proper, strict=True))
+    assert proper["likelihood"]
+    assert not proper["EP"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "trials", "bars"),
+    [
+        ("grid", 20, {"score matching": 1.08, "pseudo-likelihood": 1.08, "likelihood": 1.04}),
+        ("orientation", 20, {"score matching": 1.08, "pseudo-likelihood": 1.08, "likelihood": 1.04}),
+        ("grid-3", 10, {"pseudo-likelihood": 1.10, "likelihood": 1.10}),
+        ("orientation-3", 10, {"pseudo-likelihood": 1.10, "likelihood": 1.10}),
+    ],
+)
+def test_consistent_estimators_come_near_the_floor(name, trials, bars):
+    """Each trial's errors over its own floor; the mean may exceed the bar by two standard errors of its own."""
+    outcomes = [perform(Task(name, seed)) for seed in range(100, 100 + trials)]
+    for estimator, bar in bars.items():
+        k = list(ESTIMATORS).index(estimator)
+        ratio = np.array([outcome.errors[k] / outcome.floor for outcome in outcomes])
+        mean, error = ratio.mean(axis=0), ratio.std(axis=0, ddof=1) / np.sqrt(trials)
+        assert (mean - 2.0 * error < bar).all(), (estimator, mean, error)
+        assert (mean + 3.0 * error > 1.0).all(), (estimator, mean, error)

@@ -33,6 +33,10 @@ class EdgeSet:
         i, j = np.triu_indices(n, k=1)
         return cls(n, i.astype(np.int64), j.astype(np.int64))
 
+    def same(self, other: EdgeSet) -> bool:
+        """Whether these are the same edges of as many variables."""
+        return self.n == other.n and np.array_equal(self.i, other.i) and np.array_equal(self.j, other.j)
+
     @property
     def size(self) -> int:
         """Number of edges."""
@@ -95,13 +99,16 @@ def checked_edges(edges: Any, n: int) -> EdgeSet:
     try:
         i, j = (np.asarray(part) for part in edges)
     except (TypeError, ValueError) as error:
-        raise ValueError("edges: None (all pairs) or two equally long arrays (i, j) of variables are meant.") from error
+        raise ValueError(
+            "edges: None (all pairs) or two equally long arrays (i, j) of variables are meant. Of a list of pairs make "
+            "them by zip(*pairs)."
+        ) from error
     if i.ndim != 1 or i.shape != j.shape or (i.size and not (i.dtype.kind in "iu" and j.dtype.kind in "iu")):
         raise ValueError(
             f"edges: i and j must be equally long rows of whole numbers; they are {i.dtype} of shape {i.shape} and "
             f"{j.dtype} of shape {j.shape}."
         )
-    low, high = np.minimum(i, j).astype(np.int64), np.maximum(i, j).astype(np.int64)
+    low, high = np.minimum(i, j), np.maximum(i, j)
     outside = (low < 0) | (high >= n)
     if outside.any():
         k = int(np.argmax(outside))
@@ -109,5 +116,5 @@ def checked_edges(edges: Any, n: int) -> EdgeSet:
     if (low == high).any():
         k = int(np.argmax(low == high))
         raise ValueError(f"edges: an edge joins two variables, but edge {k} is ({i[k]}, {j[k]}). Drop it.")
-    code = np.unique(low * n + high)
+    code = np.unique(low.astype(np.int64) * n + high.astype(np.int64))
     return EdgeSet(n, code // n, code % n)

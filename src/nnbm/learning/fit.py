@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import lapack
 
 from nnbm.arrays import IntArray
 from nnbm.inference.closed import ACCURATE
 from nnbm.learning.ascent import ascent
-from nnbm.learning.blocks import DENSE_PARAMETERS
+from nnbm.learning.blocks import DENSE_PARAMETERS, weighted_gram
 from nnbm.learning.downs import downs
 from nnbm.learning.edges import EdgeSet
 from nnbm.learning.inverse import inverse, moment_error
@@ -27,6 +28,7 @@ from nnbm.stream import Seed
 
 __all__ = ["METHODS", "MOMENT_METHODS", "Fitted", "Request", "fit", "fit_moments"]
 
+_INDEPENDENT = 1e-12  # share of a column's variance that others must leave
 _RIDGES = (
     1e-3,
     1e-2,
@@ -68,13 +70,18 @@ _BY_MOMENTS: Mapping[str, _ByMoments] = {
 
 
 def _by_score_matching(rows: Rows, edges: EdgeSet, request: Request) -> Estimate:
-    found = score_matching(rows, edges, ridge=request.ridge)
-    return _with_errors(found, lambda: score_matching_errors(rows, found.parameters))
+    found = _penalised(score_matching(rows, edges, ridge=request.ridge), request.ridge)
+    return _with_errors(found, lambda: score_matching_errors(rows, found.parameters, ridge=request.ridge))
 
 
 def _by_pseudolikelihood(rows: Rows, edges: EdgeSet, request: Request) -> Estimate:
-    found = pseudolikelihood(rows, edges, ridge=request.ridge)
-    return _with_errors(found, lambda: pseudolikelihood_errors(rows, found.parameters))
+    found = _penalised(pseudolikelihood(rows, edges, ridge=request.ridge), request.ridge)
+    return _with_errors(found, lambda: pseudolikelihood_errors(rows, found.parameters, ridge=request.ridge))
+
+
+def _penalised(found: Estimate, ridge: float) -> Estimate:
+    said = "Estimates are pulled towards 0 by the ridge; standard errors tell their spread, not this bias."
+    return found.with_remarks(said) if ridge > 0.0 else found
 
 
 def _by_likelihood(rows: Rows, edges: EdgeSet, request: Request) -> Estimate:
@@ -99,7 +106,7 @@ def fit(rows: Rows, edges: EdgeSet, request: Request) -> Fitted:
     """The model behind a table.
 
     "auto" is pseudo-likelihood from score matching: consistent in every regime and within a few percent of the smallest
-    possible errors. Where its density has no norm, "auto" penalises couplings as little as helps, and says so.
+    possible errors. Where that gives no density, "auto" penalises couplings as little as helps, and says so.
 
     >>> from nnbm import gallery, sample
     >>> model = gallery.square_grid(3, 3, coupling=0.5)
@@ -108,6 +115,7 @@ def fit(rows: Rows, edges: EdgeSet, request: Request) -> Fitted:
     'pseudolikelihood'
     """
     _require_known(request)
+    _require_independent(rows, edges, request.names)
     if request.method == "auto":
         return _automatic(rows, edges, request)
     by_rows = _BY_ROWS.get(request.method)
@@ -151,14 +159,6 @@ def _judged(data: Moments, estimate: Estimate) -> Estimate:
 
 
 def _automatic(rows: Rows, edges: EdgeSet, request: Request) -> Fitted:
-    spread = _more_spread_than_an_exponential(rows)
-    remarks = [
-        "Score matching started Newton's method on the pseudo-likelihood: consistent, near the statistical floor."
-    ]
-    if spread.size:
-        remarks.append(
-            f"Mean-field inverses are out of the question: <x²> >= 2 <x>² for {listed(request.names, spread)}."
-        )
     failures: list[ValueError] = []
     for ridge in (request.ridge, *(r for r in _RIDGES if r > request.ridge)):
         try:
@@ -166,13 +166,27 @@ def _automatic(rows: Rows, edges: EdgeSet, request: Request) -> Fitted:
         except ValueError as error:
             failures.append(error)
             continue
-        if failures:
-            remarks.append(
-                f"Without a penalty these {rows.count} rows give no density with a norm, so couplings are penalised "
-                f"(ridge={ridge:g}): they are biased towards 0, and standard errors are too small."
-            )
+        remarks = _remarks(rows, ridge, request, failures)
         return Fitted(found.estimate.with_remarks(*remarks), found.model)
     raise failures[0]
+
+
+def _remarks(rows: Rows, ridge: float, request: Request, failures: Sequence[ValueError]) -> list[str]:
+    """What a reader of an automatic fit must know."""
+    remarks = []
+    if failures:
+        remarks.append(
+            f"Couplings are penalised (ridge={ridge:g}): as little as gives a density, not what predicts best. "
+            f"Without it: {failures[0]}"
+        )
+    elif ridge == 0.0:
+        remarks.append("Pseudo-likelihood is consistent, and near the statistical floor when rows are many.")
+    spread = _more_spread_than_an_exponential(rows)
+    if spread.size:
+        remarks.append(
+            f"Mean-field inverses are out of the question: <x²> >= 2 <x>² for {listed(request.names, spread)}."
+        )
+    return remarks
 
 
 def _more_spread_than_an_exponential(rows: Rows) -> IntArray:
@@ -201,8 +215,27 @@ def _require_variances(data: Moments, names: Sequence[str]) -> None:
         )
 
 
+def _require_independent(rows: Rows, edges: EdgeSet, names: Sequence[str]) -> None:
+    """Where every pair is free and rows are enough, no column may be a combination of others."""
+    if not edges.is_complete or rows.count <= rows.n:
+        return
+    apart = rows.columns - rows.average(rows.columns)[:, None]
+    spread = np.sqrt(rows.average(apart**2))
+    correlation = weighted_gram(apart / spread[:, None], np.sqrt(rows.shares))
+    _, pivots, rank, _ = lapack.dpstrf(correlation, tol=_INDEPENDENT, lower=1)
+    if rank < rows.n:
+        raise ValueError(
+            f"X: no column may follow from others, but {listed(names, np.sort(pivots[rank:] - 1))} "
+            f"{'does' if rank == rows.n - 1 else 'do'}. Drop it, or give edges that do not join such columns."
+        )
+
+
 def _require_known(request: Request) -> None:
     if request.method not in METHODS:
         raise ValueError(f"method: one of {', '.join(METHODS)} is meant, but method = {request.method!r}.")
-    if not (np.isfinite(request.ridge) and request.ridge >= 0.0):
+    try:
+        sound = np.ndim(request.ridge) == 0 and np.isfinite(request.ridge) and request.ridge >= 0.0
+    except TypeError:
+        sound = False
+    if not sound:
         raise ValueError(f"ridge: a number >= 0 is needed, but ridge = {request.ridge!r}.")

@@ -10,7 +10,13 @@ from nnbm.arrays import FloatArray
 from nnbm.learning.edges import EdgeSet
 from nnbm.learning.parameters import Parameters
 from nnbm.learning.rows import Rows
-from nnbm.learning.statistics import covariance_over, inverse_covariance, require_dense, sufficient_statistics
+from nnbm.learning.statistics import (
+    covariance_over,
+    inverse_covariance,
+    require_dense,
+    sufficient_statistics,
+    uncentred_errors,
+)
 from nnbm.model import NNBM
 from nnbm.sampling.sample import sample
 from nnbm.stream import Seed
@@ -39,9 +45,9 @@ class Floor:
         return float(_MEAN_ABSOLUTE * np.concatenate([self.errors.diagonal, self.errors.couplings]).mean())
 
 
-def fisher_information(draws: FloatArray, edges: EdgeSet) -> FloatArray:
-    """(parameters, parameters) Cov(T) over draws (count, n) of the model."""
-    return covariance_over(Rows.of_draws(draws), lambda batch: sufficient_statistics(batch, edges))
+def fisher_information(draws: FloatArray, edges: EdgeSet, shift: float = 0.0) -> FloatArray:
+    """(parameters, parameters) Cov(T) over draws (count, n) of the model, T of x - shift."""
+    return covariance_over(Rows.of_draws(draws, shift), lambda batch: sufficient_statistics(batch, edges))
 
 
 def floor(
@@ -66,18 +72,17 @@ def floor_from_draws(draws: FloatArray, rows: float, edges: EdgeSet) -> Floor:
     scale = draws.mean(axis=0)
     near = draws / scale
     # what inverting a noisy matrix adds falls as 1/draws: extrapolated away from the whole and its halves
-    whole, *halves = (_variances(part, edges) for part in (near, near[0::2], near[1::2]))
-    variances = 2.0 * whole - 0.5 * (halves[0] + halves[1])
-    if not (variances > 0.0).all():
+    whole, *halves = (_covariance(part, edges) for part in (near, near[0::2], near[1::2]))
+    errors = uncentred_errors(edges, (2.0 * whole - 0.5 * (halves[0] + halves[1])) / rows, scale)
+    if not (errors.vector > 0.0).all():
         raise ValueError(
             f"draws: {draws.shape[0]} do not determine the Fisher information of {edges.parameters} parameters. "
             "Ask for more."
         )
-    errors = Parameters.from_vector(edges, np.sqrt(variances / rows))
-    return Floor(rows, errors.in_units(scale))
+    return Floor(rows, errors)
 
 
-def _variances(draws: FloatArray, edges: EdgeSet) -> FloatArray:
-    """(parameters,) the diagonal of F^{-1}, NaN where these draws do not determine it."""
-    covariance = inverse_covariance(fisher_information(draws, edges), draws.shape[0])
-    return np.full(edges.parameters, np.nan) if covariance is None else covariance.diagonal()
+def _covariance(draws: FloatArray, edges: EdgeSet) -> FloatArray:
+    """(parameters, parameters) F^{-1} of the centred parameters, NaN where these draws do not determine it."""
+    found = inverse_covariance(fisher_information(draws, edges, shift=1.0), draws.shape[0])
+    return np.full((edges.parameters,) * 2, np.nan) if found is None else found

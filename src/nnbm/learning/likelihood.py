@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nnbm.arrays import FloatArray
+from nnbm.arrays import FloatArray, as_whole
 from nnbm.errors import UnreliableWarning
 from nnbm.learning.edges import EdgeSet
 from nnbm.learning.moments import moments
@@ -27,8 +27,9 @@ from nnbm.learning.statistics import (
     mean_statistics,
     require_dense,
     sufficient_statistics,
+    uncentred_errors,
 )
-from nnbm.sampling.result import Samples
+from nnbm.model import NNBM
 from nnbm.sampling.sample import sample
 from nnbm.stream import Seed, sequence
 
@@ -37,8 +38,9 @@ __all__ = ["likelihood"]
 _CHAINS, _THIN, _BURN_IN = 16, 5, 200
 _STEPS, _HALVINGS = 8, 10
 _SETTLED = 0.02  # mean square of a step, in standard errors, that no longer matters
-_FAR = 1.0  # mean square of a step, in standard errors, after which the metric is another one
-_LEAST_DRAWS, _MOST_DRAWS, _DRAWS_PER_ROW, _PILOT_PER_PARAMETER = 8_000, 200_000, 4, 20
+_FAR = 0.1  # mean square of a step, in standard errors, after which the metric is another one
+_LEAST_DRAWS, _MOST_DRAWS, _DRAWS_PER_ROW = 8_000, 400_000, 8
+_PILOT, _PILOT_PER_PARAMETER = 20_000, 20  # draws for the metric: squares have heavy tails
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +77,8 @@ def likelihood(
 ) -> Estimate:
     """The maximiser up to Monte-Carlo noise, with standard errors that include it.
 
-    start: None starts from pseudo-likelihood. draws: per step; None takes four times the rows, 8,000 to
-    200,000.
+    start: None starts from pseudo-likelihood. draws: per step; None takes eight times the rows, 8,000 to
+    400,000.
 
     >>> from nnbm import gallery, sample
     >>> model = gallery.square_grid(3, 3, coupling=0.5)
@@ -86,65 +88,105 @@ def likelihood(
     True
     """
     require_dense(edges, "likelihood")
+    if draws is not None and as_whole("draws", draws) < _CHAINS:
+        raise ValueError(f"draws: at least {_CHAINS} are needed, one per chain, but draws = {draws}.")
     scale = rows.average(rows.columns)
-    near = rows.scaled(scale)
-    target = mean_statistics(moments(near, edges))
     first = start if start is not None else pseudolikelihood(rows, edges).parameters
-    here = first.in_units(1.0 / scale)
     count = draws or int(np.clip(_DRAWS_PER_ROW * rows.count, _LEAST_DRAWS, _MOST_DRAWS))
-    pilot = max(_LEAST_DRAWS, _PILOT_PER_PARAMETER * edges.parameters)
-    seeds = sequence(seed).spawn(2 * _STEPS)
-    steps, metric = 0, None
-    while True:
-        if metric is None:
-            # from draws of its own: a metric and a mean from the same ones conspire to a bias
-            metric = _metric(_draws(near, here, pilot, seeds[2 * steps], threads, names)[0], here)
-        drawn, doubts = _draws(near, here, count, seeds[2 * steps + 1], threads, names)
-        step, steps = _newton_step(drawn, here, metric, target, rows.total), steps + 1
-        here = _stepped(here, step.move, names)
-        if step.settled or steps == _STEPS:
-            break
-        metric = None if step.square > _FAR else metric
-    errors = np.sqrt(metric.inverse.diagonal() / rows.total * (1.0 + step.noise))
-    if not step.settled:
-        doubts.append(
-            f"The last of {steps} steps still moved parameters by {np.sqrt(step.square):.1f} standard errors: ask for "
-            "more draws."
-        )
+    climb = _Climb(rows.centred(scale), edges, count, threads, tuple(names or ()))
+    found = climb.run(first.centred(scale), sequence(seed).spawn(2 * _STEPS))
+    covariance = found.metric.inverse * ((1.0 + found.step.noise) / rows.total)
+    more_noise = np.sqrt(1.0 + found.step.noise) - 1.0
     return Estimate(
         "likelihood",
-        here.in_units(scale),
-        steps,
-        Parameters.from_vector(edges, errors).in_units(scale),
-        (f"Monte-Carlo noise adds {np.sqrt(1.0 + step.noise) - 1.0:.1%} to the standard errors.",),
-        tuple(doubts),
+        found.parameters.uncentred(scale),
+        found.steps,
+        uncentred_errors(edges, covariance, scale),
+        (f"Monte-Carlo noise adds {more_noise:.1%} to the standard errors.",),
+        found.doubts,
     )
 
 
-def _draws(
-    rows: Rows,
-    at: Parameters,
-    count: int,
-    seed: np.random.SeedSequence,
-    threads: int | None,
-    names: Sequence[str],
-) -> tuple[Samples, list[str]]:
-    """Draws of the model at `at`, and what speaks against them."""
-    own_seed, for_starts = seed.spawn(2)
-    starts = np.random.default_rng(for_starts).choice(rows.count, _CHAINS, p=rows.shares)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UnreliableWarning)
-        samples = sample(
-            at.model(names), -(-count // _CHAINS), chains=_CHAINS, thin=_THIN, burn_in=_BURN_IN, seed=own_seed,
-            initial=rows.columns[:, starts].T, threads=threads, progress=False,
-        )  # fmt: skip
-    if samples.interrupted:
-        raise KeyboardInterrupt
-    return samples, [str(warning.message) for warning in caught]
+@dataclass(frozen=True, eq=False)
+class _Summit:
+    """Where the climb ended: centred parameters, the last metric and step, the number of steps, and doubts."""
+
+    parameters: Parameters
+    metric: _Metric
+    step: _Step
+    steps: int
+    doubts: tuple[str, ...]
 
 
-def _metric(drawn: Samples, at: Parameters) -> _Metric:
-    rows = Rows.of_draws(drawn.flat)
+@dataclass(frozen=True, eq=False)
+class _Climb:
+    """Newton's method for rows in centred units of their means (`Rows.centred`), `count` draws a step."""
+
+    rows: Rows
+    edges: EdgeSet
+    count: int
+    threads: int | None
+    names: tuple[str, ...]
+
+    def run(self, here: Parameters, seeds: Sequence[np.random.SeedSequence]) -> _Summit:
+        """Until a step is no larger than noise explains; two seeds a step."""
+        target = mean_statistics(moments(self.rows, self.edges))
+        pilot = max(_PILOT, _PILOT_PER_PARAMETER * self.edges.parameters)
+        steps, metric = 0, None
+        while True:
+            if metric is None:
+                # from draws of its own: a metric and a mean from the same ones conspire to a bias
+                metric = _metric(self._draws(here, pilot, seeds[2 * steps])[0], here)
+            drawn, doubts = self._draws(here, self.count, seeds[2 * steps + 1])
+            step, steps = _newton_step(drawn, here, metric, target, self.rows.total), steps + 1
+            here = self._stepped(here, step.move)
+            if step.settled:
+                return _Summit(here, metric, step, steps, doubts)
+            if steps == _STEPS:
+                far = (
+                    f"The last of {steps} steps still moved parameters by {np.sqrt(step.square):.1f} standard errors: "
+                    "ask for more draws."
+                )
+                return _Summit(here, metric, step, steps, (*doubts, far))
+            metric = None if step.square > _FAR else metric
+
+    def _draws(
+        self, at: Parameters, count: int, seed: np.random.SeedSequence
+    ) -> tuple[tuple[Rows, ...], tuple[str, ...]]:
+        """Every chain's draws of the model at `at`, centred like the rows, and what speaks against them."""
+        own_seed, for_starts = seed.spawn(2)
+        starts = np.random.default_rng(for_starts).choice(self.rows.count, _CHAINS, p=self.rows.shares)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UnreliableWarning)
+            samples = sample(
+                self._model(at), -(-count // _CHAINS), chains=_CHAINS, thin=_THIN, burn_in=_BURN_IN, seed=own_seed,
+                initial=self.rows.columns[:, starts].T + self.rows.shift, threads=self.threads, progress=False,
+            )  # fmt: skip
+        if samples.interrupted:
+            raise KeyboardInterrupt
+        chains = tuple(Rows.of_draws(chain, self.rows.shift) for chain in samples.draws)
+        return chains, tuple(str(warning.message) for warning in caught)
+
+    def _model(self, at: Parameters) -> NNBM:
+        return at.uncentred(np.ones(self.edges.n)).model(self.names)
+
+    def _stepped(self, here: Parameters, move: FloatArray) -> Parameters:
+        """The longest step, halving, that leaves a model with a finite Z."""
+        for k in range(_HALVINGS):
+            there = Parameters.from_vector(self.edges, here.vector + 0.5**k * move)
+            try:
+                self._model(there)
+            except ValueError:
+                continue
+            return there
+        raise ValueError(
+            "X: the likelihood has no maximum that these rows determine: every step leads to a density without norm. "
+            "Use more rows, fewer edges, or a ridge with pseudolikelihood."
+        )
+
+
+def _metric(chains: Sequence[Rows], at: Parameters) -> _Metric:
+    rows = Rows(np.concatenate([chain.columns for chain in chains], axis=1), shift=chains[0].shift)
     fisher = covariance_over(rows, lambda batch: sufficient_statistics(batch, at.edges))
     inverse = inverse_covariance(fisher, rows.count)
     spread = inverse_covariance(covariance_over(rows, lambda batch: pseudolikelihood_scores(batch, at)), rows.count)
@@ -156,13 +198,13 @@ def _metric(drawn: Samples, at: Parameters) -> _Metric:
     return _Metric(inverse, pseudolikelihood_blocks(rows, at).matrix() @ spread)
 
 
-def _newton_step(drawn: Samples, at: Parameters, metric: _Metric, target: FloatArray, total: float) -> _Step:
+def _newton_step(chains: Sequence[Rows], at: Parameters, metric: _Metric, target: FloatArray, total: float) -> _Step:
     """F^{-1} (target - <T>); its noise from how far the chains are apart."""
-    gaps = target - np.stack([_expectation(Rows.of_draws(chain), at, metric) for chain in drawn.draws])
-    mean, chains = gaps.mean(axis=0), gaps.shape[0]
+    gaps = target - np.stack([_expectation(chain, at, metric) for chain in chains])
+    mean, count = gaps.mean(axis=0), gaps.shape[0]
     apart = gaps - mean
     per_parameter = total / target.size
-    noise = per_parameter * float(np.sum((apart @ metric.inverse) * apart)) / (chains * (chains - 1))
+    noise = per_parameter * float(np.sum((apart @ metric.inverse) * apart)) / (count * (count - 1))
     move = metric.inverse @ mean
     return _Step(move, per_parameter * float(mean @ move), noise)
 
@@ -171,18 +213,3 @@ def _expectation(drawn: Rows, at: Parameters, metric: _Metric) -> FloatArray:
     """(parameters,) <T> at `at`, the pseudo-likelihood's scores as control variates."""
     plain = mean_statistics(moments(drawn, at.edges))
     return plain - metric.coefficients @ pseudolikelihood_blocks(drawn, at, curved=False).total_gradient()
-
-
-def _stepped(here: Parameters, move: FloatArray, names: Sequence[str]) -> Parameters:
-    """The longest step, halving, that leaves a model with a finite Z."""
-    for k in range(_HALVINGS):
-        there = Parameters.from_vector(here.edges, here.vector + 0.5**k * move)
-        try:
-            there.model(names)
-        except ValueError:
-            continue
-        return there
-    raise ValueError(
-        "X: the likelihood has no maximum that these rows determine: every step leads to a density without norm. "
-        "Use more rows, fewer edges, or a ridge with pseudolikelihood."
-    )

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from nnbm.arrays import FloatArray
+from nnbm.arrays import FloatArray, as_floats, forbid
 from nnbm.learning.edges import EdgeSet
 from nnbm.learning.rows import Rows
 
-__all__ = ["Moments", "moments"]
+__all__ = ["Moments", "checked_moments", "moments"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,8 @@ class Moments:
 
     def merged(self, other: Moments) -> Moments:
         """The moments of both sets of rows together (Chan, Golub & LeVeque 1983)."""
+        if not self.edges.same(other.edges):
+            raise ValueError("edges: moments of the same variables and edges are needed, but they changed. Start anew.")
         total = self.total + other.total
         share, apart = other.total / total, other.mean - self.mean
         between = share * (1.0 - share)
@@ -47,6 +50,25 @@ class Moments:
             (1.0 - share) * self.variance + share * other.variance + between * apart**2,
             (1.0 - share) * self.covariance + share * other.covariance + between * apart[e.i] * apart[e.j],
         )
+
+
+def checked_moments(mean: ArrayLike, covariance: ArrayLike, rows: float) -> tuple[FloatArray, FloatArray]:
+    """mean (n,) and covariance (n, n) as arrays, or an error that says what is wrong with them."""
+    center, spread = as_floats("mean", mean), as_floats("covariance", covariance)
+    if center.ndim != 1 or center.size == 0 or spread.shape != (center.size, center.size):
+        raise ValueError(
+            f"mean, covariance: shapes (n,) and (n, n) are needed, but they are {center.shape} and {spread.shape}."
+        )
+    forbid("mean", center, center <= 0, "means of nonnegative variables are positive", "Check its sign and order.")
+    own = np.diagonal(spread)
+    forbid("diagonal of covariance", own, own <= 0, "variances are positive", "Drop that variable.")
+    uneven = np.abs(spread - spread.T) > 1e-6 * np.sqrt(np.outer(own, own))
+    forbid("covariance", spread, uneven, "it must be symmetric", "Fill the half that is missing.")
+    beyond = np.abs(spread) > (1.0 + 1e-9) * np.sqrt(np.outer(own, own))
+    forbid("covariance", spread, beyond, "|C_ij| <= sqrt(C_ii C_jj) is needed", "Are these correlations or squares?")
+    if not rows > 0:
+        raise ValueError(f"rows: a number > 0 is needed, or inf, but rows = {rows}.")
+    return center, 0.5 * (spread + spread.T)
 
 
 def moments(rows: Rows, edges: EdgeSet) -> Moments:

@@ -63,6 +63,16 @@ class Parameters:
         e = self.edges
         return Parameters(e, self.bias / scale, self.diagonal / scale**2, self.couplings / (scale[e.i] * scale[e.j]))
 
+    def centred(self, scale: FloatArray) -> Parameters:
+        """The parameters of a = x / scale - 1: b~_i = b_i - w_ii - sum_j w_ij in these units."""
+        here = self.in_units(1.0 / scale)
+        return replace(here, bias=here.bias - here.diagonal - self.edges.sums(here.couplings))
+
+    def uncentred(self, scale: FloatArray) -> Parameters:
+        """The parameters of x, from those of a = x / scale - 1."""
+        bias = self.bias + self.diagonal + self.edges.sums(self.couplings)
+        return replace(self, bias=bias).in_units(scale)
+
     def model(self, names: Sequence[str] = ()) -> NNBM:
         """The model; NotCopositive where these parameters have no finite Z."""
         bad = ~(np.isfinite(self.bias) & np.isfinite(self.diagonal) & (self.diagonal > 0))

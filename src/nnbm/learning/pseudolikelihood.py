@@ -8,7 +8,6 @@ With D = (1, -x_j) of node i and s, c, d = Var(x), Cov(x, x²), Var(x²) of its 
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 
@@ -19,10 +18,11 @@ from nnbm.learning.blocks import Blocks, weighted_gram
 from nnbm.learning.edges import EdgeSet
 from nnbm.learning.parameters import Estimate, Parameters
 from nnbm.learning.rows import Rows
-from nnbm.learning.score_matching import score_matching
+from nnbm.learning.score_matching import matched
 from nnbm.site import HALF_LINE
 
 __all__ = [
+    "RidgePenalty",
     "conditional_means",
     "log_pseudolikelihoods",
     "pseudolikelihood",
@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 _TOLERANCE = 1e-8  # of Newton's decrement, in standard errors of the worst combination of parameters at N = 1
+_SETTLED = 1e-5  # decrement at which a step that gains nothing has met rounding, not a wall
 _REFRESH = 1e-3  # decrement below which the last curvature serves
 _STEPS, _HALVINGS = 50, 30
 _FADING = (1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5)
@@ -38,22 +39,25 @@ _LONGEST_FALL = -3.0  # of ln w_ii in one step
 
 
 @dataclass(frozen=True)
-class _Penalty:
+class RidgePenalty:
     """ridge [1/2 sum w_ij² + sum (w_ii - 1 - ln w_ii)]: couplings towards 0, and every w_ii off 0 towards 1."""
 
     edges: EdgeSet
     ridge: float
 
     def value(self, vector: FloatArray) -> float:
+        """At (b, w_ii, w_ij)."""
         n = self.edges.n
         diagonal, couplings = vector[n : 2 * n], vector[2 * n :]
         return self.ridge * float(0.5 * couplings @ couplings + np.sum(diagonal - 1.0 - np.log(diagonal)))
 
     def gradient(self, vector: FloatArray) -> FloatArray:
+        """(parameters,)."""
         n = self.edges.n
         return self.ridge * np.concatenate([np.zeros(n), 1.0 - 1.0 / vector[n : 2 * n], vector[2 * n :]])
 
     def curvature(self, vector: FloatArray) -> FloatArray:
+        """(parameters,) the diagonal, which is all there is."""
         n = self.edges.n
         return self.ridge * np.concatenate([np.zeros(n), vector[n : 2 * n] ** -2.0, np.ones(self.edges.size)])
 
@@ -72,35 +76,40 @@ def pseudolikelihood(rows: Rows, edges: EdgeSet, *, ridge: float = 0.0, start: P
     (True, True)
     """
     scale = rows.average(rows.columns)
-    near = rows.scaled(scale)
-    first = start if start is not None else _from_score_matching(rows, edges, ridge)
-    vector, steps = _maximised(near, first.in_units(1.0 / scale), ridge)
-    return Estimate("pseudolikelihood", Parameters.from_vector(edges, vector).in_units(scale), steps)
+    near = rows.centred(scale)
+    first, said = (
+        (start.centred(scale), "Newton's method began where it was told") if start else _first(near, edges, ridge)
+    )
+    vector, steps = _maximised(near, first, ridge)
+    found = Parameters.from_vector(edges, vector).uncentred(scale)
+    return Estimate("pseudolikelihood", found, steps, remarks=(f"{said}.",))
 
 
-def _from_score_matching(rows: Rows, edges: EdgeSet, ridge: float) -> Parameters:
-    """Score matching's answer if its w_ii are positive, else independent variables."""
-    found: Parameters | None = None
-    with suppress(ValueError):
-        found = score_matching(rows, edges, ridge=ridge).parameters
-    return found if found is not None and (found.diagonal > 0).all() else _independent(rows, edges)
+def _first(rows: Rows, edges: EdgeSet, ridge: float) -> tuple[Parameters, str]:
+    """Score matching's answer if its w_ii are positive, else independent variables; and which."""
+    found = matched(rows, edges, "log", ridge)
+    if found is not None and (found.diagonal > 0).all():
+        return found, "Newton's method began at score matching's answer"
+    return _independent(
+        rows, edges
+    ), "Newton's method began at independent variables: score matching has no answer here"
 
 
 def _independent(rows: Rows, edges: EdgeSet) -> Parameters:
-    mean = rows.average(rows.columns)
-    variance = rows.average((rows.columns - mean[:, None]) ** 2)
-    return Parameters(edges, mean / variance, 1.0 / variance, np.zeros(edges.size))
+    """Normals of the rows' variances, whose centred biases are 0."""
+    variance = rows.average((rows.columns - rows.average(rows.columns)[:, None]) ** 2)
+    return Parameters(edges, np.zeros(edges.n), 1.0 / variance, np.zeros(edges.size))
 
 
 def _maximised(rows: Rows, start: Parameters, ridge: float) -> tuple[FloatArray, int]:
     """The maximiser's vector and the number of steps: straight from the start, or led by penalties that fade."""
     edges = start.edges
-    found = _newton(rows, start, _Penalty(edges, ridge))
+    found = _newton(rows, start, RidgePenalty(edges, ridge))
     if found is not None:
         return found
     here, total = _independent(rows, edges), 0
     for strength in (*(r for r in _FADING if r > ridge), ridge):
-        found = _newton(rows, here, _Penalty(edges, strength))
+        found = _newton(rows, here, RidgePenalty(edges, strength))
         if found is None:
             raise ValueError(
                 f"X: the pseudo-likelihood of {edges.parameters} parameters has no maximum that {rows.count} rows "
@@ -110,7 +119,7 @@ def _maximised(rows: Rows, start: Parameters, ridge: float) -> tuple[FloatArray,
     return here.vector, total
 
 
-def _newton(rows: Rows, start: Parameters, penalty: _Penalty) -> tuple[FloatArray, int] | None:
+def _newton(rows: Rows, start: Parameters, penalty: RidgePenalty) -> tuple[FloatArray, int] | None:
     """The maximiser's vector and the number of steps, None if they stall.
 
     The curvature is kept once it hardly changes.
@@ -129,14 +138,15 @@ def _newton(rows: Rows, start: Parameters, penalty: _Penalty) -> tuple[FloatArra
         fresh = decrement > _REFRESH
         found = _line_search(rows, here, vector, move, penalty, float(gradient @ move), fresh)
         if found is None:
-            return None
+            # a value that no longer rises, this close to the maximum, is rounding
+            return (vector, step + 1) if decrement < _SETTLED else None
         vector, here = found
         curved = here if fresh else curved
     return None
 
 
 def _line_search(
-    rows: Rows, here: Blocks, vector: FloatArray, move: FloatArray, penalty: _Penalty, gain: float, fresh: bool
+    rows: Rows, here: Blocks, vector: FloatArray, move: FloatArray, penalty: RidgePenalty, gain: float, fresh: bool
 ) -> tuple[FloatArray, Blocks] | None:
     """The first point along the move that is as good as promised; a falling w_ii moves in its logarithm."""
     n, length = here.edges.n, 1.0
@@ -169,7 +179,7 @@ def _of_batch(rows: Rows, parameters: Parameters, curved: bool) -> Blocks:
         np.negative(rows.columns[neighbours], out=design[1:])
         couplings = parameters.couplings[edges.own_edges[node]]
         l = np.concatenate([parameters.bias[[node]], couplings]) @ design
-        log_partition, m, s, k3, k4 = HALF_LINE.conditionals(l, r)
+        log_partition, m, s, k3, k4 = _conditionals(l, r, rows.shift)
         square = own * own
         value += float((l * own - 0.5 * r * square - log_partition) @ share)
         slope = design @ ((own - m) * share)
@@ -180,6 +190,14 @@ def _of_batch(rows: Rows, parameters: Parameters, curved: bool) -> Blocks:
             d = k4 + 2.0 * s * s + 4.0 * m * (k3 + m * s)
             curvature.append(_bordered(weighted_gram(design, np.sqrt(s * share)), design @ (c * share), d @ share))
     return Blocks(edges, rows.total, value, tuple(gradient), tuple(curvature))
+
+
+def _conditionals(l: FloatArray, r: float, shift: float) -> FloatArray:
+    """(5, rows) ln Z1, mean and cumulants of q ∝ exp(l a - r a²/2) on a >= -shift, by the site at a + shift."""
+    found = HALF_LINE.conditionals(l + r * shift, r)
+    found[0] -= shift * (l + 0.5 * r * shift)
+    found[1] -= shift
+    return found
 
 
 def _bordered(gram: FloatArray, border: FloatArray, corner: float) -> FloatArray:
@@ -199,7 +217,7 @@ def pseudolikelihood_scores(rows: Rows, parameters: Parameters) -> FloatArray:
     residual, by_diagonal = np.empty_like(x), np.empty_like(x)
     fields = _fields(rows, parameters)
     for node in range(edges.n):
-        _, m, s, _, _ = HALF_LINE.conditionals(fields[node], float(parameters.diagonal[node]))
+        _, m, s, _, _ = _conditionals(fields[node], float(parameters.diagonal[node]), rows.shift)
         residual[node] = x[node] - m
         by_diagonal[node] = -0.5 * (x[node] ** 2 - s - m * m)
     i, j = edges.i, edges.j
@@ -211,14 +229,15 @@ def log_pseudolikelihoods(rows: Rows, parameters: Parameters) -> FloatArray:
     fields, total = _fields(rows, parameters), np.zeros(rows.count)
     for node, own in enumerate(rows.columns):
         r = float(parameters.diagonal[node])
-        total += fields[node] * own - 0.5 * r * own * own - HALF_LINE.conditionals(fields[node], r)[0]
+        total += fields[node] * own - 0.5 * r * own * own - _conditionals(fields[node], r, rows.shift)[0]
     return total
 
 
 def conditional_means(rows: Rows, parameters: Parameters) -> FloatArray:
     """(n, rows) the mean of every variable given the others of its row."""
     fields = _fields(rows, parameters)
-    return np.stack([HALF_LINE.conditionals(l, float(r))[1] for l, r in zip(fields, parameters.diagonal, strict=True)])
+    pairs = zip(fields, parameters.diagonal, strict=True)
+    return np.stack([_conditionals(l, float(r), rows.shift)[1] for l, r in pairs])
 
 
 def _fields(rows: Rows, parameters: Parameters) -> FloatArray:

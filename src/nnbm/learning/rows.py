@@ -8,20 +8,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nnbm.arrays import FloatArray, as_reals, forbid
+from nnbm.arrays import FloatArray, IntArray, as_reals, forbid
 from nnbm.learning.labels import label
 
 __all__ = ["Rows"]
 
+_LARGEST, _LEAST_MEAN = 1e120, 1e-120
 _BATCH = 1 << 14  # rows at a time: a node's design stays in the cache
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """columns (n, rows): one contiguous row per variable; weights (rows,) or None, counted like repeats of a row."""
+    """columns (n, rows): one contiguous row per variable; weights (rows,) or None, counted like repeats of a row.
+
+    shift: what was taken from every value, so that the wall lies at -shift.
+    """
 
     columns: FloatArray
     weights: FloatArray | None = None
+    shift: float = 0.0
 
     @classmethod
     def checked(
@@ -45,18 +50,24 @@ Clip, shift or drop it.
             raise ValueError(f"X: a table (rows, variables) is needed; its shape is {x.shape}.")
         if 0 in x.shape:
             raise ValueError(f"X: at least one row and one variable are needed; its shape is {x.shape}.")
-        _forbid(x, ~np.isfinite(x), "NaN and inf have no place in it", "Drop those rows or repair them.", names)
+        w = None if weights is None else _checked_weights(weights, x.shape[0])
+        counted = np.arange(x.shape[0]) if w is None else np.flatnonzero(w)
+        part = x if w is None else x[counted]
+        nan = "NaN and inf have no place in it"
+        _forbid(part, ~np.isfinite(part), nan, "Drop those rows or repair them.", names, counted)
         negative = "Negative values in data passed to nnbm: the model lives on x >= 0"
-        _forbid(x, x < 0, negative, "Clip, shift or drop it.", names)
-        rows = cls(np.ascontiguousarray(x.T), None if weights is None else _checked_weights(weights, x.shape[0]))
+        _forbid(part, part < 0, negative, "Clip, shift or drop it.", names, counted)
+        large = f"values above {_LARGEST:g} leave the floats when squared"
+        _forbid(part, part > _LARGEST, large, "Measure that column in a larger unit.", names, counted)
+        rows = cls(np.ascontiguousarray(part.T), None if w is None else w[counted])
         if varying:
             _forbid_dead_columns(rows, names)
         return rows
 
     @classmethod
-    def of_draws(cls, draws: FloatArray) -> Rows:
+    def of_draws(cls, draws: FloatArray, shift: float = 0.0) -> Rows:
         """From draws of a model (rows, n), which need no check."""
-        return cls(np.ascontiguousarray(draws.T))
+        return cls(np.ascontiguousarray(draws.T) - shift, shift=shift)
 
     @property
     def n(self) -> int:
@@ -82,13 +93,17 @@ Clip, shift or drop it.
         """The same rows, `size` at a time; none without any weight."""
         for start in range(0, self.count, size):
             part = slice(start, start + size)
-            batch = Rows(self.columns[:, part], None if self.weights is None else self.weights[part])
+            batch = Rows(self.columns[:, part], None if self.weights is None else self.weights[part], self.shift)
             if batch.total > 0.0:
                 yield batch
 
     def scaled(self, scale: FloatArray) -> Rows:
         """y = x / scale."""
         return Rows(self.columns / scale[:, None], self.weights)
+
+    def centred(self, scale: FloatArray) -> Rows:
+        """a = x / scale - 1: with the means as scale, no digit is lost where the mean is many standard deviations."""
+        return Rows((self.columns - scale[:, None]) / scale[:, None], self.weights, 1.0)
 
     def average(self, values: FloatArray) -> FloatArray:
         """Mean over the rows (last axis)."""
@@ -110,21 +125,30 @@ def _checked_weights(weights: ArrayLike, count: int) -> FloatArray:
     return w
 
 
-def _forbid(x: FloatArray, bad: np.ndarray, rule: str, remedy: str, names: Sequence[str] | None) -> None:
+def _forbid(
+    x: FloatArray, bad: np.ndarray, rule: str, remedy: str, names: Sequence[str] | None, counted: IntArray
+) -> None:
     if bad.any():
         row, column = (int(k) for k in np.argwhere(bad)[0])
         more = int(bad.sum()) - 1
         raise ValueError(
-            f"X: {rule}, but row {row} of {label(names, column)} is {x[row, column]!s}"
+            f"X: {rule}, but row {counted[row]} of {label(names, column)} is {x[row, column]!s}"
             f"{f' (and {more} more places)' if more else ''}. {remedy}"
         )
 
 
 def _forbid_dead_columns(rows: Rows, names: Sequence[str] | None) -> None:
-    live = rows.columns if rows.weights is None else rows.columns[:, rows.weights > 0]
+    live = rows.columns
     constant = np.ptp(live, axis=1) == 0.0
-    if live.shape[1] < 2:
-        raise ValueError(f"X: at least 2 rows are needed to learn anything, but there is {live.shape[1]} sample.")
+    if rows.count < 2:
+        raise ValueError(f"X: at least 2 rows are needed to learn anything, but there is {rows.count} sample.")
+    small = ~constant & (live.max(axis=1) < _LEAST_MEAN)
+    if small.any():
+        k = int(np.argmax(small))
+        raise ValueError(
+            f"X: values below {_LEAST_MEAN:g} leave the floats when squared, but {label(names, k)} has no larger ones. "
+            "Measure it in a smaller unit."
+        )
     if constant.any():
         k = int(np.argmax(constant))
         raise ValueError(

@@ -1,4 +1,8 @@
-"""Standard errors of estimators that maximise a sum over rows: H^{-1} J H^{-1} / N (Godambe 1960)."""
+"""Standard errors of estimators that maximise a sum over rows: H^{-1} J H^{-1} / N (Godambe 1960).
+
+H is the curvature of what is maximised, a ridge's included, so that these are the spreads of penalised estimates, too;
+the bias that a ridge brings is not in them.
+"""
 
 from __future__ import annotations
 
@@ -9,38 +13,44 @@ import numpy as np
 from nnbm.arrays import FloatArray
 from nnbm.learning.blocks import Blocks
 from nnbm.learning.parameters import Parameters
-from nnbm.learning.pseudolikelihood import pseudolikelihood_blocks, pseudolikelihood_scores
+from nnbm.learning.pseudolikelihood import RidgePenalty, pseudolikelihood_blocks, pseudolikelihood_scores
 from nnbm.learning.rows import Rows
-from nnbm.learning.score_matching import score_matching_blocks, score_matching_scores
-from nnbm.learning.statistics import covariance_over, require_dense
+from nnbm.learning.score_matching import ridge_curvature, score_matching_blocks, score_matching_scores
+from nnbm.learning.statistics import covariance_over, require_dense, uncentred_errors
 from nnbm.linalg.dense import balanced
 
 __all__ = ["pseudolikelihood_errors", "score_matching_errors"]
 
 
-def pseudolikelihood_errors(rows: Rows, at: Parameters) -> Parameters:
-    """Standard errors of the maximum pseudo-likelihood estimate `at`."""
+def pseudolikelihood_errors(rows: Rows, at: Parameters, *, ridge: float = 0.0) -> Parameters:
+    """Standard errors of the maximum pseudo-likelihood estimate `at`, found with this ridge."""
     scale = rows.average(rows.columns)
-    near, here = rows.scaled(scale), at.in_units(1.0 / scale)
+    near, here = rows.centred(scale), at.centred(scale)
+    penalty = RidgePenalty(at.edges, ridge).curvature(here.vector)
     blocks = pseudolikelihood_blocks(near, here)
-    return _errors(near, here, blocks, lambda batch: pseudolikelihood_scores(batch, here)).in_units(scale)
+    return _errors(near, blocks, penalty, scale, lambda batch: pseudolikelihood_scores(batch, here))
 
 
-def score_matching_errors(rows: Rows, at: Parameters, *, weight: str = "log") -> Parameters:
-    """Standard errors of the score-matching estimate `at`."""
+def score_matching_errors(rows: Rows, at: Parameters, *, weight: str = "log", ridge: float = 0.0) -> Parameters:
+    """Standard errors of the score-matching estimate `at`, found with this weight and ridge."""
     scale = rows.average(rows.columns)
-    near, here, ones = rows.scaled(scale), at.in_units(1.0 / scale), np.ones_like(scale)
-    blocks = score_matching_blocks(near, at.edges, ones, weight)
-    return _errors(near, here, blocks, lambda batch: score_matching_scores(batch, here, ones, weight)).in_units(scale)
+    near, here = rows.centred(scale), at.centred(scale)
+    blocks = score_matching_blocks(near, at.edges, weight)
+    penalty = ridge_curvature(at.edges, ridge)
+    return _errors(near, blocks, penalty, scale, lambda batch: score_matching_scores(batch, here, weight))
 
 
-def _errors(rows: Rows, at: Parameters, blocks: Blocks, scores: Callable[[Rows], FloatArray]) -> Parameters:
+def _errors(
+    rows: Rows, blocks: Blocks, penalty: FloatArray, scale: FloatArray, scores: Callable[[Rows], FloatArray]
+) -> Parameters:
     """inf where the rows determine no errors."""
-    require_dense(at.edges, "standard errors")
-    found = balanced(blocks.matrix())
+    edges = blocks.edges
+    require_dense(edges, "standard errors")
+    curvature = blocks.matrix()
+    curvature.flat[:: edges.parameters + 1] += penalty
+    found = balanced(curvature)
     # scores of so few rows span too little to tell a spread
-    if found is None or rows.count <= at.edges.parameters:
-        return Parameters.from_vector(at.edges, np.full(at.edges.parameters, np.inf))
+    if found is None or rows.count <= edges.parameters:
+        return Parameters.from_vector(edges, np.full(edges.parameters, np.inf))
     bread = found.inverse()
-    covariance = bread @ covariance_over(rows, scores) @ bread
-    return Parameters.from_vector(at.edges, np.sqrt(np.maximum(covariance.diagonal(), 0.0) / rows.total))
+    return uncentred_errors(edges, bread @ covariance_over(rows, scores) @ bread / rows.total, scale)

@@ -18,7 +18,7 @@ from nnbm.learning.edges import EdgeSet
 from nnbm.learning.parameters import Estimate, Parameters
 from nnbm.learning.rows import Rows
 
-__all__ = ["WEIGHTS", "score_matching", "score_matching_scores"]
+__all__ = ["WEIGHTS", "matched", "ridge_curvature", "score_matching", "score_matching_blocks", "score_matching_scores"]
 
 _Weight = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]
 
@@ -46,25 +46,37 @@ def score_matching(rows: Rows, edges: EdgeSet, *, weight: str = "log", ridge: fl
     True
     """
     scale = rows.average(rows.columns)
-    blocks = score_matching_blocks(rows, edges, scale, weight)
-    n = edges.n
-    penalty, towards = np.full(edges.parameters, ridge), np.zeros(edges.parameters)
-    penalty[:n], towards[n : 2 * n] = 0.0, ridge
-    found = blocks.solve(towards - blocks.total_gradient(), penalty)
+    found = matched(rows.centred(scale), edges, weight, ridge)
     if found is None:
         raise ValueError(
             f"X: {rows.count} rows do not determine {edges.parameters} parameters: the score-matching equations are "
             "singular. Use more rows, fewer edges, drop columns that depend linearly on others, or set ridge=0.01."
         )
-    parameters = Parameters.from_vector(edges, found).in_units(scale)
-    return Estimate("score_matching", parameters, 1)
+    return Estimate("score_matching", found.uncentred(scale), 1)
 
 
-def score_matching_blocks(rows: Rows, edges: EdgeSet, scale: FloatArray, weight: str = "log") -> Blocks:
-    """Gradient at 0 and curvature of the objective in units of `scale` (n,)."""
+def matched(rows: Rows, edges: EdgeSet, weight: str, ridge: float) -> Parameters | None:
+    """The minimiser for rows in units of their means; None where the equations are singular."""
+    blocks = score_matching_blocks(rows, edges, weight)
+    penalty = ridge_curvature(edges, ridge)
+    towards = np.zeros(edges.parameters)
+    towards[edges.n : 2 * edges.n] = ridge
+    found = blocks.solve(towards - blocks.total_gradient(), penalty)
+    return None if found is None else Parameters.from_vector(edges, found)
+
+
+def ridge_curvature(edges: EdgeSet, ridge: float) -> FloatArray:
+    """(parameters,) diagonal of the penalty ridge/2 [sum w_ij² + sum (w_ii - 1)²]."""
+    penalty = np.full(edges.parameters, ridge)
+    penalty[: edges.n] = 0.0
+    return penalty
+
+
+def score_matching_blocks(rows: Rows, edges: EdgeSet, weight: str = "log") -> Blocks:
+    """Gradient at 0 and curvature of the objective, for rows in the units that the weight is meant for."""
     if weight not in WEIGHTS:
         raise ValueError(f"weight: one of {', '.join(WEIGHTS)} is meant, but weight = {weight!r}.")
-    return reduce(Blocks.merged, (_of_batch(batch.scaled(scale), edges, WEIGHTS[weight]) for batch in rows.batches()))
+    return reduce(Blocks.merged, (_of_batch(batch, edges, WEIGHTS[weight]) for batch in rows.batches()))
 
 
 def _of_batch(rows: Rows, edges: EdgeSet, weight: _Weight) -> Blocks:
@@ -72,7 +84,7 @@ def _of_batch(rows: Rows, edges: EdgeSet, weight: _Weight) -> Blocks:
     share = rows.shares
     for node, neighbours in enumerate(edges.neighbours):
         own = rows.columns[node]
-        h, slope = (f(own) for f in weight)
+        h, slope = (f(own + rows.shift) for f in weight)
         design = np.empty((neighbours.size + 2, rows.count))
         design[0] = 1.0
         np.negative(own, out=design[1])
@@ -84,11 +96,10 @@ def _of_batch(rows: Rows, edges: EdgeSet, weight: _Weight) -> Blocks:
     return Blocks(edges, rows.total, 0.0, tuple(gradient), tuple(curvature))
 
 
-def score_matching_scores(rows: Rows, parameters: Parameters, scale: FloatArray, weight: str = "log") -> FloatArray:
-    """(parameters, rows) gradient of every row's own objective, in units of `scale`: the meat of the sandwich."""
-    edges, y = parameters.edges, rows.columns / scale[:, None]
-    here = parameters.in_units(1.0 / scale)
-    h, slope = (f(y) for f in WEIGHTS[weight])
-    q = h * (here.bias[:, None] - here.coupling @ y) + slope
+def score_matching_scores(rows: Rows, parameters: Parameters, weight: str = "log") -> FloatArray:
+    """(parameters, rows) gradient of every row's own objective: the meat of the sandwich."""
+    edges, y = parameters.edges, rows.columns
+    h, slope = (f(y + rows.shift) for f in WEIGHTS[weight])
+    q = h * (parameters.bias[:, None] - parameters.coupling @ y) + slope
     i, j = edges.i, edges.j
     return np.concatenate([q, -h - y * q, -(y[i] * q[j] + y[j] * q[i])])

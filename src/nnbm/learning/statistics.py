@@ -11,6 +11,7 @@ from nnbm.arrays import FloatArray
 from nnbm.learning.blocks import DENSE_PARAMETERS, weighted_gram
 from nnbm.learning.edges import EdgeSet
 from nnbm.learning.moments import Moments
+from nnbm.learning.parameters import Parameters
 from nnbm.learning.rows import Rows
 from nnbm.linalg.dense import balanced
 
@@ -22,6 +23,7 @@ __all__ = [
     "mean_statistics",
     "require_dense",
     "sufficient_statistics",
+    "uncentred_errors",
 ]
 
 
@@ -66,6 +68,18 @@ def inverse_covariance(covariance: FloatArray, count: int) -> FloatArray | None:
     left = (count - covariance.shape[0] - 2) / (count - 1)
     found = balanced(covariance) if left > 0.0 else None
     return None if found is None else found.inverse() * left
+
+
+def uncentred_errors(edges: EdgeSet, covariance: FloatArray, scale: FloatArray) -> Parameters:
+    """Standard errors of the parameters of x, from the covariance of the centred ones (`Parameters.centred`)."""
+    n, own = edges.n, np.arange(edges.n)
+    by_bias = np.zeros((n, edges.parameters))
+    by_bias[own, own] = by_bias[own, n + own] = 1.0
+    for end in (edges.i, edges.j):
+        by_bias[end, 2 * n + np.arange(edges.size)] = 1.0
+    variances = covariance.diagonal().copy()
+    variances[:n] = np.einsum("ik,ik->i", by_bias @ covariance, by_bias)
+    return Parameters.from_vector(edges, np.sqrt(np.maximum(variances, 0.0))).in_units(scale)
 
 
 def require_dense(edges: EdgeSet, what: str) -> None:

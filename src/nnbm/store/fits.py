@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nnbm.archive import FilePath, read_archive, write_archive
 from nnbm.arrays import FloatArray, as_floats, as_reals
 from nnbm.learning.edges import EdgeSet, checked_edges
+from nnbm.learning.moments import Moments
 from nnbm.learning.parameters import Parameters
 from nnbm.model import NNBM
 from nnbm.store.fields import counted, labels, of_kind
@@ -32,6 +36,8 @@ class StoredFit:
     iterations: int
     all_pairs: bool
     report: str
+    seed: int | None = 0
+    moments: Moments | None = None
 
     def model(self) -> NNBM:
         """The fitted model."""
@@ -53,14 +59,18 @@ def save_fit(fit: StoredFit, path: FilePath) -> None:
         "iterations": np.array(fit.iterations),
         "all_pairs": np.array(fit.all_pairs),
         "report": np.array(fit.report),
+        "seed": np.array(-1 if fit.seed is None else fit.seed),
     }
+    if fit.moments is not None:
+        m = fit.moments
+        parts |= {"total": np.array(m.total), "moments": np.concatenate([m.mean, m.variance, m.covariance])}
     write_archive(path, _KIND, parts)
 
 
 def load_fit(path: FilePath) -> StoredFit:
     """Read what `save_fit` wrote."""
-    scalars = {"requested", "method", "ridge", "iterations", "all_pairs", "report"}
-    parts = read_archive(path, _KIND, {"i", "j", "parameters", "errors", "names"} | scalars)
+    scalars = {"requested", "method", "ridge", "iterations", "all_pairs", "report", "seed"}
+    parts = read_archive(path, _KIND, {"i", "j", "parameters", "errors", "names"} | scalars, {"total", "moments"})
     try:
         vector, errors = as_floats("parameters", parts["parameters"]), as_reals("errors", parts["errors"])
         edges = checked_edges((parts["i"], parts["j"]), (vector.size - parts["i"].size) // 2)
@@ -76,9 +86,19 @@ def load_fit(path: FilePath) -> StoredFit:
             iterations=counted("iterations", scalar["iterations"], least=0),
             all_pairs=bool(of_kind("b", "all_pairs", scalar["all_pairs"])),
             report=str(of_kind("U", "report", scalar["report"])),
+            seed=None if scalar["seed"] == -1 else counted("seed", scalar["seed"], least=0),
+            moments=_moments(edges, parts) if "moments" in parts else None,
         )
     except (ValueError, TypeError) as error:
         raise ValueError(f"path: {os.fspath(path)} does not hold a sound fit: {error} Fit again.") from error
+
+
+def _moments(edges: EdgeSet, parts: Mapping[str, NDArray[Any]]) -> Moments:
+    values, n = as_floats("moments", parts["moments"]), edges.n
+    if values.shape != (edges.parameters,) or "total" not in parts:
+        raise ValueError(f"moments: {edges.parameters} and their total are needed, but the shape is {values.shape}.")
+    total = float(of_kind("f", "total", parts["total"][()]))
+    return Moments(edges, total, values[:n], values[n : 2 * n], values[2 * n :])
 
 
 def _require_parameters(edges: EdgeSet, vector: FloatArray, errors: FloatArray) -> None:

@@ -90,11 +90,11 @@ def _paper(
 
 
 _DOWNS_NOTE = (
-    "Downs: the paper's figures follow if 1 is added to every w_ii of the expansion's solution; see docs/readings.md."
+    "What explains the paper's Downs is in docs/readings.md: 1 is added to every w_ii of the expansion's solution."
 )
 _GRID_NOTE = (
-    "The paper's figures of SusP and I-SusP agree with these if the 2 x 2 block of its table is transposed: "
-    f".297/.153 and .095/.060. {_DOWNS_NOTE}"
+    "The 2 x 2 block of SusP and I-SusP in the paper's table looks transposed: read so it says .297/.153 and "
+    f".095/.060. {_DOWNS_NOTE}"
 )
 
 EXPERIMENTS: Mapping[str, Experiment] = {

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["summary_table", "write_report"]
 
 _HEAD = ("estimator", "e_b", "e_w", "paper", "over floor", "solved", "ms")
+_SOUND = "the data: largest R-hat {:.3f}; errors are means ± their standard errors over trials"
 _NO_ERROR = " " * len(" ± .0000")  # keeps the decimal points under one another
 _LEAD = (
     "Mean absolute errors of learned parameters: e_b of the biases, e_w of all w_ii and w_ij, from N = {rows:,} rows, "
@@ -47,7 +48,8 @@ class _Picture:
 
 def summary_table(summary: Summary) -> Table:
     """The experiment's table for the terminal, narrow enough for 80 columns."""
-    title = f"{summary.experiment.title}; N = {summary.experiment.rows:,}, {summary.trials} trials"
+    trials = f"{summary.trials} trial{'' if summary.trials == 1 else 's'}"
+    title = f"{summary.experiment.title}; N = {summary.experiment.rows:,}, {trials}"
     table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1), show_edge=False)
     shown = (0, 1, 2, 3, 4) if summary.experiment.paper else (0, 1, 2, 4)
     for k in shown:
@@ -55,6 +57,7 @@ def summary_table(summary: Summary) -> Table:
     *estimators, floor = _cells(summary)
     for cells in estimators:
         table.add_row(*(cells[k] for k in shown))
+    table.caption = _SOUND.format(summary.rhat)
     table.add_section()
     table.add_row(*(floor[k] for k in shown), style="bold")
     return table
@@ -71,7 +74,7 @@ def write_report(outcomes: Mapping[str, Sequence[Outcome]], folder: Path, comman
         summary = summarise(name, found)
         page.heading(summary.experiment.title)
         page.text(_LEAD.format(rows=summary.experiment.rows, trials=summary.trials))
-        page.table(_HEAD, list(_cells(summary)), f"Largest R-hat of the data's chains: {summary.rhat:.3f}.")
+        page.table(_HEAD, list(_cells(summary)), _SOUND.format(summary.rhat))
         page.items(summary.remarks)
         for picture in _pictures(summary, found):
             page.figure(picture.figure, picture.description)

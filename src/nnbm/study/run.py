@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nnbm.cluster import run_tasks
+from nnbm.cluster import WorkerLost, run_tasks
 from nnbm.progress import progress_bar
 from nnbm.study.experiments import EXPERIMENTS, GROUPS
 from nnbm.study.trial import Outcome, Task, load_outcome, perform, save_outcome
@@ -59,9 +59,15 @@ def run_trials(
     missing = [task for task in tasks if task not in there]
     with progress_bar("trials", len(tasks), "trials", enabled=progress) as advance:
         advance(len(there))
-        for task in run_tasks(_Kept(folder), missing, workers):
-            there[task] = load_outcome(task, folder / task.file_name)
-            advance(1)
+        try:
+            for task in run_tasks(_Kept(folder), missing, workers):
+                there[task] = load_outcome(task, folder / task.file_name)
+                advance(1)
+        except (KeyboardInterrupt, WorkerLost) as error:
+            error.add_note(
+                f"{len(there)} of {len(tasks)} trials are safe in {folder}: the same command goes on from there."
+            )
+            raise
     outcomes = {name: [there[Task(name, seed)] for seed in range(counts[name])] for name in names}
     return Run(outcomes, len(tasks) - len(missing))
 

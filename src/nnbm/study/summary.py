@@ -27,13 +27,17 @@ _CHANCE = (
 
 @dataclass(frozen=True)
 class Row:
-    """One estimator: mean (e_b, e_w) and its standard error over the `solved` trials, NaN where there are none."""
+    """One estimator: mean (e_b, e_w) and its standard error over the `solved` trials, NaN where there are none.
+
+    proper: in how many of them what was learned has a finite Z.
+    """
 
     name: str
     mean: tuple[float, float]
     error: tuple[float, float]
     paper: tuple[float, float] | None
     solved: int
+    proper: int
     milliseconds: float
     failure: str
 
@@ -72,6 +76,12 @@ class Summary:
             f"No parameters by {', '.join(names)} in {count} of {self.trials} trials: {failure}"
             for (count, failure), names in failed.items()
         ]
+        found += [
+            f"{row.name}: in {row.solved - row.proper} of {self.trials} trials the learned density has no norm (Z is "
+            "infinite); NonnegativeBoltzmann refuses such a fit."
+            for row in self.rows
+            if row.proper < row.solved
+        ]
         if self.rhat > RHAT_LIMIT:
             found.append(f"The data's chains did not fully agree: largest R-hat {self.rhat:.3f}. Thin more.")
         return found
@@ -102,6 +112,7 @@ def _row(name: str, k: int, errors: FloatArray, outcomes: Sequence[Outcome]) -> 
         error=_pair(spread),
         paper=EXPERIMENTS[name].paper.get(estimator),
         solved=len(done),
+        proper=sum(int(outcome.proper[k]) for outcome in outcomes),
         milliseconds=1e3 * float(np.median([outcome.seconds[k] for outcome in outcomes])),
         failure=next((outcome.failures[k] for outcome in outcomes if outcome.failures[k]), ""),
     )

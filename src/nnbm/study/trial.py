@@ -7,8 +7,10 @@ import os
 import time
 import warnings
 from dataclasses import dataclass
+from importlib.metadata import version
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nnbm.archive import read_archive, write_archive
 from nnbm.arrays import FloatArray, IntArray
@@ -24,6 +26,7 @@ from nnbm.study.experiments import ESTIMATORS, EXPERIMENTS, Data, Experiment
 __all__ = ["Outcome", "Task", "load_outcome", "perform", "save_outcome"]
 
 _KIND = "nnbm trial 1"
+_REVISION = 1  # raise it with any change of what trials draw or learn
 
 
 @dataclass(frozen=True, order=True)
@@ -40,9 +43,9 @@ class Task:
 
     @property
     def settings(self) -> str:
-        """What the outcome depends on beside the code: an outcome of other settings is not this task's."""
-        e = EXPERIMENTS[self.experiment]
-        return json.dumps([self.experiment, self.seed, e.rows, e.thin, e.chains, list(ESTIMATORS)])
+        """What the outcome depends on: an outcome of other settings is not this task's."""
+        e, code = EXPERIMENTS[self.experiment], version("nnbm")
+        return json.dumps([code, _REVISION, self.experiment, self.seed, e.rows, e.thin, e.chains, list(ESTIMATORS)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +53,8 @@ class Outcome:
     """What a trial found.
 
     i, j: (edges,) the free couplings. truth: (parameters,) b, w_ii, w_ij. learned: (estimators, parameters), NaN where
-    one failed. failures: (estimators,) why, or "". seconds: (estimators,). floor: (2,) smallest possible e_b and e_w.
-    rhat: the largest of the draws the data are.
+    one failed. failures: (estimators,) why, or "". proper: (estimators,) whether what was learned has a finite Z.
+    seconds: (estimators,). floor: (2,) smallest possible e_b and e_w. rhat: the largest of the draws the data are.
     """
 
     i: IntArray
@@ -59,6 +62,7 @@ class Outcome:
     truth: FloatArray
     learned: FloatArray
     failures: tuple[str, ...]
+    proper: NDArray[np.bool_]
     seconds: FloatArray
     floor: FloatArray
     rhat: float
@@ -82,9 +86,10 @@ def perform(task: Task) -> Outcome:
         i=data.edges.i,
         j=data.edges.j,
         truth=truth,
-        learned=np.stack([vector for vector, _, _ in found]),
-        failures=tuple(failure for _, failure, _ in found),
-        seconds=np.array([seconds for _, _, seconds in found]),
+        learned=np.stack([one.vector for one in found]),
+        failures=tuple(one.failure for one in found),
+        proper=np.array([one.proper for one in found]),
+        seconds=np.array([one.seconds for one in found]),
         floor=np.array([least.e_b, least.e_w]),
         rhat=rhat,
     )
@@ -107,13 +112,29 @@ def _data(experiment: Experiment, task: Task) -> tuple[Data, float]:
     return Data(rows, edges, moments(rows, edges), task.seed), float(samples.rhat().max())
 
 
-def _learn(name: str, data: Data) -> tuple[FloatArray, str, float]:
+@dataclass(frozen=True, eq=False)
+class _Learned:
+    """One estimator's part of an outcome."""
+
+    vector: FloatArray
+    failure: str
+    proper: bool
+    seconds: float
+
+
+def _learn(name: str, data: Data) -> _Learned:
     started = time.perf_counter()
     try:
-        vector, failure = ESTIMATORS[name].learn(data).parameters.vector, ""
+        found = ESTIMATORS[name].learn(data).parameters
     except (ValueError, RuntimeError) as error:  # an estimator that cannot says why
-        vector, failure = np.full(data.edges.parameters, np.nan), str(error)
-    return vector, failure, time.perf_counter() - started
+        none = np.full(data.edges.parameters, np.nan)
+        return _Learned(none, str(error), False, time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    try:
+        found.model()
+    except ValueError:
+        return _Learned(found.vector, "", False, seconds)
+    return _Learned(found.vector, "", True, seconds)
 
 
 def save_outcome(task: Task, outcome: Outcome, path: str | os.PathLike[str]) -> None:
@@ -125,6 +146,7 @@ def save_outcome(task: Task, outcome: Outcome, path: str | os.PathLike[str]) -> 
         "truth": outcome.truth,
         "learned": outcome.learned,
         "failures": np.array(outcome.failures, dtype=np.str_),
+        "proper": outcome.proper,
         "seconds": outcome.seconds,
         "floor": outcome.floor,
         "rhat": np.array(outcome.rhat),
@@ -134,7 +156,7 @@ def save_outcome(task: Task, outcome: Outcome, path: str | os.PathLike[str]) -> 
 
 def load_outcome(task: Task, path: str | os.PathLike[str]) -> Outcome:
     """Read what `save_outcome` wrote for this task, or a ValueError if it is of another one or damaged."""
-    names = {"settings", "i", "j", "truth", "learned", "failures", "seconds", "floor", "rhat"}
+    names = {"settings", "i", "j", "truth", "learned", "failures", "proper", "seconds", "floor", "rhat"}
     parts = read_archive(path, _KIND, names)
     if str(parts["settings"]) != task.settings:
         raise ValueError(f"path: {os.fspath(path)} is of other settings: {parts['settings']}. Run it again.")
@@ -144,6 +166,7 @@ def load_outcome(task: Task, path: str | os.PathLike[str]) -> Outcome:
         truth=parts["truth"],
         learned=parts["learned"],
         failures=tuple(str(failure) for failure in parts["failures"]),
+        proper=parts["proper"],
         seconds=parts["seconds"],
         floor=parts["floor"],
         rhat=float(parts["rhat"]),
