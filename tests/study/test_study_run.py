@@ -53,5 +53,5 @@ def test_a_killed_run_loses_at_most_what_was_unfinished(tmp_path):
         load_outcome(Task("grid", k), there[k])  # whole
     again = [*command, "--folder", str(tmp_path)]
     done = subprocess.run(again, check=True, capture_output=True, text=True)  # noqa: S603
-    assert f": {len(there)} trials" in done.stdout
+    assert f"{len(there)} trials (--fresh" in " ".join(done.stdout.split())
     assert (tmp_path / "report.html").exists()
