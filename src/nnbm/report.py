@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -104,12 +105,16 @@ def fit_table(fitted: NonnegativeBoltzmann, *, rows: int = 15) -> RenderableType
     """The `rows` clearest couplings with standard errors and z, where the method has them, and what was done."""
     (i, j), names = fitted.edges_, fitted.get_feature_names_out()
     places, couplings, errors = fitted.clearest(rows)
-    table = Table(title=f"couplings (above 0 suppress, below 0 excite): the {places.size} clearest of {i.size}")
+    table = Table(title=f"the {places.size} clearest of {i.size} couplings", caption="above 0 suppress, below 0 excite")
     for heading in ("pair", "w", "± se", "z"):
         table.add_column(heading, justify="left" if heading == "pair" else "right", no_wrap=True)
     for row, (k, w) in enumerate(zip(places, couplings, strict=True)):
-        sure = ("–", "–") if errors is None else (f"{errors[row]:.2g}", f"{w / errors[row]:+.1f}")
-        table.add_row(Text(f"{names[i[k]]} – {names[j[k]]}"), f"{w:+.4g}", *sure)
+        pair = Text(f"{names[i[k]]} – {names[j[k]]}")
+        if errors is None or not np.isfinite(errors[row]):
+            table.add_row(pair, f"{w:+.4g}", "–", "–")
+            continue
+        digits = max(0, 1 - math.floor(math.log10(errors[row])))  # two of the error
+        table.add_row(pair, f"{w:+.{digits}f}", f"{errors[row]:.{digits}f}", f"{w / errors[row]:+.1f}")
     return Group(table, Text(fitted.report_))
 
 
