@@ -17,6 +17,16 @@ Z = np.concatenate([-MAGNITUDES, [0.0], MAGNITUDES, DENSE])
 R = np.array([1e-12, 3e-5, 1.0, 7e4, 1e12])
 
 
+@pytest.mark.parametrize("r", [0.3, 2.0])
+def test_the_seventh_and_the_eighth_cumulant(r):
+    """What second derivatives of the fourth take, on both sides of each change of formula."""
+    z = np.array([-1e6, -30.0, -8.01, -7.97, -5.06, -1.0, 0.3, 2.04, 3.99, 4.01, 9.0, 20.0])
+    found = HALF_LINE.higher_cumulants(z * r**0.5, np.full(z.size, r))
+    exact = [site_cumulants(x * r**0.5, r, 8) for x in z]
+    expected = np.array([[float(k[n] / k[2] ** (n / mp.mpf(2))) for k in exact] for n in (7, 8)])
+    np.testing.assert_allclose(found, expected, rtol=3e-12)
+
+
 def exact_values(l: float, r: float) -> dict[str, mp.mpf]:
     """Everything SiteMoments promises, by mpmath, with the derivatives from raw-moment identities."""
     mp.mp.dps = digits_for(l / r**0.5)

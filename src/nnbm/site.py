@@ -159,6 +159,70 @@ def statistics(l: float, r: float) -> Statistics:
 
 
 @kernel(error_model="numpy")
+def _higher_from_tail(l: float, r: float, out: FloatArray) -> None:
+    """Into out (2,): the derivatives by l of the tail's sixth cumulant, 120 sum_j c_j (64 r)^j / (-l)^(6 + 2j)."""
+    e = -1.0 / l
+    t = 64.0 * r * e * e
+    out[:] = 0.0
+    for j in range(_TAIL.shape[1] - 1, -1, -1):
+        power = 6.0 + 2.0 * j
+        out[0] = out[0] * t + _TAIL[6, j] * power
+        out[1] = out[1] * t + _TAIL[6, j] * power * (power + 1.0)
+    size = 120.0 * e * e * e * e * e * e
+    out[0] *= size * e
+    out[1] *= size * e * e
+
+
+@kernel()
+def _higher_from_table(z: float, out: FloatArray) -> None:
+    """Into out (2,): K_7 and K_8 for -8 <= z <= 4; the row's last derivative is the 18th."""
+    node = int((z - _TABLE_START) * _NODES_PER_UNIT + 0.5)
+    d = z - (_TABLE_START + node / _NODES_PER_UNIT)
+    row = _TAYLOR[node]
+    for order in (7, 8):
+        total = row[row.size - 1]
+        for j in range(row.size - 1 - order, 0, -1):
+            total = row[order + j - 1] + d * _RECIPROCAL[j] * total
+        out[order - 7] = total
+
+
+@kernel()
+def _higher_from_hazard(z: float, out: FloatArray) -> None:
+    """Into out (2,): K_7 and K_8 for z > 4 by Leibniz on h' = -h u, u = z + h, as in `_from_hazard`."""
+    h, u = np.empty(8), np.empty(8)
+    h[0] = math.exp(-0.5 * z * z - _HALF_LOG_2PI) / (1.0 - 0.5 * math.erfc(z * math.sqrt(0.5)))
+    u[0] = z + h[0]
+    for n in range(7):
+        total, choose = 0.0, 1.0
+        for j in range(n + 1):
+            total += choose * h[j] * u[n - j]
+            choose *= (n - j) / (j + 1.0)
+        h[n + 1] = -total
+        u[n + 1] = h[n + 1] + (1.0 if n == 0 else 0.0)
+    out[:] = h[6:]
+
+
+@kernel(error_model="numpy")
+def _fill_higher(l: FloatArray, r: FloatArray, out: FloatArray) -> None:
+    """Into out (2, count): the seventh and the eighth cumulant in units of the standard deviation."""
+    found = np.empty(2)
+    for k in range(l.size):
+        z = l[k] / math.sqrt(r[k])
+        # in a unit where l or r is 1, so that no power leaves the floats
+        if z < _TABLE_START:
+            _higher_from_tail(-1.0, 1.0 / (z * z), found)
+            variance = statistics(-1.0, 1.0 / (z * z)).k2
+        else:
+            if z > _TABLE_END:
+                _higher_from_hazard(z, found)
+            else:
+                _higher_from_table(z, found)
+            variance = statistics(z, 1.0).k2
+        out[0, k] = found[0] / (variance * variance * variance * math.sqrt(variance))
+        out[1, k] = found[1] / (variance * variance * variance * variance)
+
+
+@kernel(error_model="numpy")
 def _fill_lean(l: FloatArray, r: float, out: FloatArray) -> None:
     """Into out (5, count): ln Z1 and the first four cumulants at every l, for one r.
 
@@ -452,6 +516,13 @@ class Site(Protocol):
         """(n,) bounds on the variance for every l between `low` and `high`; 1/r holds on any interval."""
         ...
 
+    def higher_cumulants(self, l: FloatArray, r: FloatArray) -> FloatArray:
+        """(2, n): the seventh and the eighth in units of the standard deviation, at l, r (n,).
+
+        Second derivatives by r of the third and the fourth take them.
+        """
+        ...
+
     def conditionals(self, l: FloatArray, r: float) -> FloatArray:
         """(5, rows): ln Z1 and the first four cumulants at l (rows,) for one r, quickly."""
         ...
@@ -497,6 +568,12 @@ class HalfLine:
     def largest_variance(self, low: FloatArray, high: FloatArray, r: FloatArray) -> FloatArray:  # noqa: ARG002
         """(n,) the variance at `high`: on x >= 0 it grows with l, from an exponential's to a normal's."""
         return self.moments(high, r).variance
+
+    def higher_cumulants(self, l: FloatArray, r: FloatArray) -> FloatArray:
+        """(2, n): the seventh and the eighth in units of the standard deviation, to 1e-11 of their scale."""
+        out = np.empty((2, l.size))
+        _fill_higher(l, r, out)
+        return out
 
     def conditionals(self, l: FloatArray, r: float) -> FloatArray:
         """(5, rows): ln Z1 and the first four cumulants at l (rows,), one r > 0: for estimators, where time counts.

@@ -34,6 +34,9 @@ class From:
     def largest_variance(self, low, high, r):
         return self.moments(high, r).variance
 
+    def higher_cumulants(self, l, r):
+        return HALF_LINE.higher_cumulants(l - r * self.lower, r)
+
 
 class WholeLine:
     """No wall at all: every site is a normal."""
@@ -44,6 +47,9 @@ class WholeLine:
         zero = np.zeros_like(l)
         log_partition = 0.5 * np.log(2.0 * np.pi / r) + 0.5 * l * l / r
         return SiteMoments(log_partition, np.stack([l / r, 1.0 / r, zero, zero, zero, zero]))
+
+    def higher_cumulants(self, l, r):
+        return np.zeros((2, l.size))
 
 
 def grid(coupling, site=HALF_LINE, wall=0.0):
