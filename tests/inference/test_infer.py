@@ -20,10 +20,11 @@ from nnbm.site import HALF_LINE
 from targets import integrate
 
 CLOSED = ["naive", "tap", "susp", "isusp", "ep"]
+JUDGED = [*CLOSED, "epc"]
 QUIET = pytest.mark.filterwarnings("ignore::nnbm.UnreliableWarning")
 
 
-@pytest.mark.parametrize("method", [*CLOSED, "exact", "auto"])
+@pytest.mark.parametrize("method", [*JUDGED, "exact", "auto"])
 def test_independent_variables_are_exact(method):
     model = NNBM([0.5, -3.0, 20.0], np.diag([1.0, 0.2, 5.0]), names=["a", "b", "c"])
     r = infer(model, method)
@@ -39,7 +40,7 @@ def test_independent_variables_are_exact(method):
     assert r.label(1) == "b"
 
 
-@pytest.mark.parametrize("method", ["isusp", "ep"])
+@pytest.mark.parametrize("method", ["isusp", "ep", "epc"])
 def test_far_from_the_wall_everything_is_gaussian(method):
     """Mean 20 sd from the wall: means W^-1 b, covariances W^-1, ln Z of the Gaussian."""
     rng = np.random.default_rng(0)
@@ -48,7 +49,7 @@ def test_far_from_the_wall_everything_is_gaussian(method):
     model = NNBM(w @ np.full(6, 20.0), w)
     r = infer(model, method)
     np.testing.assert_allclose(r.mean, 20.0, rtol=1e-8)
-    if method == "ep":
+    if method != "isusp":
         np.testing.assert_allclose(r.covariance, np.linalg.inv(w), rtol=1e-8)
         expected = 0.5 * model.bias @ r.mean + 3 * np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(w)[1]
         assert r.log_partition == pytest.approx(expected, rel=1e-9)
@@ -71,7 +72,7 @@ TRIOS = [model for model in map(trio, range(140)) if model is not None]
 
 
 @QUIET
-@pytest.mark.parametrize("method", CLOSED)
+@pytest.mark.parametrize("method", JUDGED)
 def test_errors_beyond_a_twentieth_of_an_sd_are_never_silent(method):
     """Random models of three variables, one mode or several, against quadrature: the status must have warned."""
     reliable = 0
@@ -107,7 +108,7 @@ def test_errors_on_forests_are_never_silent():
     reliable = 0
     for model in map(forest, range(60)):
         exact = infer(model, "exact")
-        for method in CLOSED:
+        for method in JUDGED:
             r = infer(model, method, throw=False)
             if r.status is Status.CONVERGED:
                 reliable += 1
@@ -180,14 +181,14 @@ def test_where_the_stable_solution_ends_is_said():
 
 
 @pytest.mark.parametrize("epsilon", [3.0, 4.0])
-@pytest.mark.parametrize("method", [*CLOSED, "auto"])
+@pytest.mark.parametrize("method", [*JUDGED, "auto"])
 def test_the_bump_regime_is_reported(epsilon, method):
     with pytest.raises(nnbm.NotConverged, match="several modes"):
         infer(nnbm.gallery.orientation_tuning(36, epsilon=epsilon), method)
 
 
 @pytest.mark.parametrize("bias", [(6.0, 6.0), (6.0, 7.0), (15.0, 16.0)])
-@pytest.mark.parametrize("method", CLOSED)
+@pytest.mark.parametrize("method", JUDGED)
 def test_two_modes_are_found_and_listed(bias, method):
     with pytest.warns(nnbm.UnreliableWarning, match="several modes"):
         r = infer(nnbm.gallery.two_modes(bias=bias), method, throw=False)
@@ -217,7 +218,7 @@ def test_permutation_scaling_and_disconnected_parts(seed):
     rng = np.random.default_rng(seed)
     model = nnbm.gallery.random_graph(6, degree=3.0, strength=0.5, seed=seed % 1000)
     w, order, c = model.coupling.toarray(), rng.permutation(6), float(rng.choice([1e-4, 0.3, 50.0]))
-    for method in ("isusp", "ep"):
+    for method in ("isusp", "ep", "epc"):
         r = infer(model, method)
         permuted = infer(NNBM(model.bias[order], w[np.ix_(order, order)]), method)
         np.testing.assert_allclose(permuted.mean, r.mean[order], rtol=1e-7)
@@ -231,7 +232,7 @@ def test_permutation_scaling_and_disconnected_parts(seed):
         np.testing.assert_allclose(both.covariance[:6, 6:], 0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("method", ["naive", "susp", "ep"])
+@pytest.mark.parametrize("method", ["naive", "susp", "ep", "epc"])
 def test_covariance_is_the_response_of_the_means(method):
     model = nnbm.gallery.square_grid(3, 3, coupling=0.3)
     tight, h = Options(tolerance=1e-12), 1e-5
@@ -242,7 +243,7 @@ def test_covariance_is_the_response_of_the_means(method):
         np.testing.assert_allclose((up - down) / (2 * h), covariance[:, k], atol=1e-7)
 
 
-@pytest.mark.parametrize("method", ["naive", "susp", "ep"])
+@pytest.mark.parametrize("method", ["naive", "susp", "ep", "epc"])
 def test_means_are_the_derivative_of_ln_z(method):
     """Each of these free energies is stationary in its own variables."""
     model, h = nnbm.gallery.square_grid(3, 3, coupling=0.3), 1e-5

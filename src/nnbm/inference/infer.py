@@ -15,6 +15,8 @@ from nnbm.inference.closed import ClosedMethod, infer_closed
 from nnbm.inference.cumulants import mean_correction
 from nnbm.inference.downs import infer_downs
 from nnbm.inference.ep import EP
+from nnbm.inference.epc import NAME as EPC
+from nnbm.inference.epc import corrected
 from nnbm.inference.exact import Exact, exact
 from nnbm.inference.isusp import ISusP
 from nnbm.inference.naive import Naive
@@ -29,7 +31,7 @@ from nnbm.site import HALF_LINE
 __all__ = ["METHODS", "infer", "problem_of"]
 
 _CLOSED: dict[str, ClosedMethod] = {method.name: method for method in (Naive(), Tap(), Susp(), ISusP(), EP())}
-METHODS = ("auto", *_CLOSED, "downs", "exact")
+METHODS = ("auto", *_CLOSED, EPC, "downs", "exact")
 _DENSE_VARIABLES = 10_000
 _EXACT_VARIABLES = 100  # of a forest: a few seconds
 _RAISES = (Status.NOT_CONVERGED, Status.UNSTABLE, Status.NO_SITE)
@@ -38,7 +40,8 @@ _RAISES = (Status.NOT_CONVERGED, Status.UNSTABLE, Status.NO_SITE)
 def infer(model: NNBM, method: str = "auto", *, throw: bool = True, options: Options | None = None) -> Inference:
     """Means, variances, covariances and ln Z of the model.
 
-    method: "auto" (default), "exact" (n <= 3, forests), "ep", "isusp" (the paper's), "susp", "tap", "naive", "downs".
+    method: "auto" (default), "exact" (n <= 3, forests), "epc" (EP with cumulant corrections), "ep", "isusp" (the
+    paper's), "susp", "tap", "naive", "downs".
     "auto" is exact where that is cheap, else the better of EP and I-SusP: the one that exists, and if both do, the one
     whose means lie closer to EP's with their cumulant correction. options: see `Options`.
 
@@ -67,6 +70,9 @@ def _by_name(model: NNBM, method: str, options: Options) -> Inference:
         return _exactly(model)
     if method == "downs":
         return infer_downs(problem_of(model), model.names, options)
+    if method == EPC:
+        problem = problem_of(model)
+        return corrected(problem, _closed(problem, EP.name, model.names, options))
     return _closed(problem_of(model), method, model.names, options)
 
 
