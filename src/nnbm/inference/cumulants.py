@@ -87,11 +87,12 @@ class Expansion:
     @property
     def value(self) -> float:
         """R."""
-        return 0.5 * sum(float(c.value @ self.by_ratio(k)) for k, c in self.ratios.items())
+        return 0.5 * sum(float(c.value @ self.by_ratio[k]) for k, c in self.ratios.items())
 
-    def by_ratio(self, k: int) -> FloatArray:
-        """(n,) dR/dc_k."""
-        return power(self.apart, k) @ self.ratios[k].value / factorial(k)
+    @cached_property
+    def by_ratio(self) -> Mapping[int, FloatArray]:
+        """(n,) dR/dc_k for each k."""
+        return {k: power(self.apart, k) @ c.value / factorial(k) for k, c in self.ratios.items()}
 
     def by_inverse(self, times: int, orders: tuple[int, ...] = ORDERS) -> FloatArray:
         """(n, n) the first (times = 1) or second derivative by S_ij of R's summands."""
@@ -110,9 +111,8 @@ class Expansion:
         by_stiffness = self.by_stiffness(self.by_inverse(1, orders))
         by_l, by_r = by_stiffness * self.stiffness.l, by_stiffness * self.stiffness.r
         for k in orders:
-            by_ratio = self.by_ratio(k)
-            by_l += by_ratio * self.ratios[k].l
-            by_r += by_ratio * self.ratios[k].r
+            by_l += self.by_ratio[k] * self.ratios[k].l
+            by_r += self.by_ratio[k] * self.ratios[k].r
         return by_l, by_r
 
     def mean_shift(self, orders: tuple[int, ...] = ORDERS) -> FloatArray:

@@ -68,7 +68,7 @@ def _through_pairs(found: Expansion, q: FloatArray, by_l: FloatArray, by_r: Floa
         pull = (below * jet.value) @ found.inverse * found.inverse / factorial(k - 1)
         mixed = ratio.T @ (pull @ stiffness)
         bend += ratio.T @ (below * found.apart / factorial(k)) @ ratio - mixed - mixed.T
-        local += jet.times(found.by_ratio(k))
+        local += jet.times(found.by_ratio[k])
     return bend + _through_sites(local, by_l, by_r)
 
 

@@ -30,18 +30,26 @@ _LEFT_OF_EP, _LEFT_OF_FOURTH = 0.6, 2.0
 
 
 @dataclass(frozen=True)
+class _Second:
+    """What belongs to the covariances: d²R/db db' (n, n), and of dR/db the share of fourth cumulants (n,)."""
+
+    bend: FloatArray
+    fourth: FloatArray
+
+
+@dataclass(frozen=True)
 class _Corrections:
-    """R, dR/db (n,), its share of fourth cumulants, EP's linear response and d²R/db db' (n, n) if wanted."""
+    """R, dR/db (n,), EP's linear response (n, n), and the second order unless there are too many variables."""
 
     value: float
     mean: FloatArray
-    fourth: FloatArray
     response: FloatArray
-    bend: FloatArray | None
+    second: _Second | None
 
     @property
     def covariance(self) -> FloatArray:
-        return self.response if self.bend is None else self.response + self.bend
+        """(n, n) corrected if possible."""
+        return self.response if self.second is None else self.response + self.second.bend
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,7 @@ def corrected(problem: Problem, result: Inference) -> Inference:
     if found is None or plain is None:
         return _uncorrected(kept)
     mean, covariance = result.mean + found.mean, found.covariance
-    if not _possible(problem, mean, covariance):
+    if not (_within(problem, mean) and (found.second is None or _definite(covariance))):
         return _uncorrected(kept)
     error = _expected_error(result, found)
     judged = Status.CONVERGED if error <= ACCURATE else Status.INACCURATE
@@ -90,7 +98,7 @@ def corrected(problem: Problem, result: Inference) -> Inference:
         variance=np.diagonal(covariance).copy(),
         expected_error=error,
         derived=_Known(covariance, plain + found.value),
-        detail=kept.detail if found.bend is not None else _joined(kept.detail, _plain_covariance(mean.size)),
+        detail=kept.detail if found.second is not None else _joined(kept.detail, _plain_covariance(mean.size)),
     )
 
 
@@ -100,25 +108,29 @@ def _corrections(problem: Problem, point: Point) -> _Corrections | None:
     if found is None:
         return None
     shift = found.mean_shift()
-    wanted = shift.size <= COVARIANCE_VARIABLES
-    bend = covariance_correction(problem, found, problem.diagonal - point.r, shift) if wanted else None
-    response = found.by_bias * np.outer(found.unit, found.unit)
-    return _Corrections(found.value, shift, found.mean_shift((4,)), response, bend)
+    second = None
+    if shift.size <= COVARIANCE_VARIABLES:
+        bend = covariance_correction(problem, found, problem.diagonal - point.r, shift)
+        second = _Second(bend, found.mean_shift((4,)))
+    return _Corrections(found.value, shift, found.by_bias * np.outer(found.unit, found.unit), second)
 
 
-def _possible(problem: Problem, mean: FloatArray, covariance: FloatArray) -> bool:
-    """Whether the means lie within the domain and the covariance is positive definite."""
-    inside = (problem.site.lower < mean) & (mean < problem.site.upper)
-    return bool(inside.all() and np.isfinite(covariance).all()) and factor(covariance) is not None
+def _within(problem: Problem, mean: FloatArray) -> bool:
+    return bool(((problem.site.lower < mean) & (mean < problem.site.upper)).all())
+
+
+def _definite(covariance: FloatArray) -> bool:
+    return bool(np.isfinite(covariance).all()) and factor(covariance) is not None
 
 
 def _expected_error(result: Inference, found: _Corrections) -> float:
     """What is still expected of the corrected means and standard deviations, in units of the latter."""
-    unit = result.standard_deviation
-    of_means = float((np.abs(found.mean / unit) + _LEFT_OF_FOURTH * np.abs(found.fourth / unit)).max())
-    if found.bend is None:
-        return max(result.expected_error, of_means)
-    of_spreads = float(0.5 * np.abs(np.diagonal(found.bend) / np.diagonal(found.response)).max())
+    shift = np.abs(found.mean)
+    if found.second is None:
+        return max(result.expected_error, float((shift / result.standard_deviation).max()))
+    shift += _LEFT_OF_FOURTH * np.abs(found.second.fourth)
+    of_means = float((shift / result.standard_deviation).max())
+    of_spreads = float(0.5 * np.abs(np.diagonal(found.second.bend) / np.diagonal(found.response)).max())
     return max(_LEFT_OF_EP * result.expected_error, of_means, of_spreads)
 
 
