@@ -21,7 +21,7 @@ import nnbm
 from nnbm import NNBM, Inference, Status, gallery
 from nnbm.arrays import FloatArray
 
-METHODS = ("naive", "susp", "isusp", "ep", "auto")
+METHODS = ("naive", "susp", "isusp", "ep", "epc", "auto")
 MARKS = {
     Status.CONVERGED: "",
     Status.INACCURATE: "i",
@@ -182,7 +182,8 @@ def figure(lines: list[Line]) -> None:
     import matplotlib.pyplot as plt
 
     families = {"grid 6x6": "coupling w", "orientation n=36": "tuning strength", "random graph n=40": "strength"}
-    styles = {"naive": "#8a8f98", "susp": "#2f9e6e", "isusp": "#2f5d8a", "ep": "#d9772b", "auto": "black"}
+    styles = {"naive": "#8a8f98", "susp": "#2f9e6e", "isusp": "#2f5d8a", "ep": "#d9772b", "epc": "#b03a5b"}
+    styles["auto"] = "black"
     canvas, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained", sharey=True)
     for panel, (family, label) in zip(axes, families.items(), strict=True):
         rows = [line for line in lines if line.family == family]
