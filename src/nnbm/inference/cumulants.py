@@ -60,12 +60,15 @@ class Expansion:
     @classmethod
     def at(cls, point: Point) -> Expansion | None:
         """At a solution of EP; None where it has no linear response."""
-        response = mean_response(point)
-        if response is None or point.gaussian is None:
+        if point.gaussian is None:
+            return None
+        covariance = point.gaussian.inverse()
+        response = mean_response(point, covariance)
+        if response is None:
             return None
         unit = np.sqrt(point.variance)
         scale = np.outer(unit, unit)
-        inverse, by_bias = point.gaussian.inverse() / scale, response.covariance / scale
+        inverse, by_bias = covariance / scale, response.covariance / scale
         higher = point.problem.site.higher_cumulants(point.l, point.r)
         cumulants = np.concatenate([point.moments.cumulants, higher])
         cumulants[0] = 0.0  # jets are of the centred variable
