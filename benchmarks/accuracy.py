@@ -65,12 +65,12 @@ class Line:
 
     @property
     def auto_ratio(self) -> float:
-        """auto's error of the means over the better of EP's and I-SusP's among those that converged, noise aside."""
-        rivals = [self.scores[name] for name in ("isusp", "ep") if self.scores[name].status in ("", "i")]
-        if not rivals:
+        """auto's error of the means over the best of all methods' that converged, or over the noise if that is more."""
+        rivals = [score for name, score in self.scores.items() if name != "auto" and score.status in ("", "i")]
+        if self.scores["auto"].status == "u" or not rivals:
             return float("nan")
         best = min(score.mean for score in rivals)
-        return max(self.scores["auto"].mean - self.noise[0], 0.0) / max(best, self.noise[0])
+        return self.scores["auto"].mean / max(best, self.noise[0], 1e-12)
 
 
 def least_squares(seed: int) -> NNBM:

@@ -6,7 +6,7 @@ solution, R may be written with c_k = κ_k/s^k of each site, and in units where 
 
     R = sum_k 1/(2 k!) sum_{i != j} c_{k,i} c_{k,j} S_ij^k,     k = 3, 4                            (12.1)
 
-It is the heart of `epc`, and judges EP and I-SusP against each other. How R bends with b is `curvature`.
+It is the heart of `epc`. How R bends with b is `curvature`.
 """
 
 from __future__ import annotations
@@ -23,21 +23,9 @@ from nnbm.inference.ep import mean_response
 from nnbm.inference.jets import Jet, cumulant_jets
 from nnbm.inference.problem import Point
 
-__all__ = ["ORDERS", "Expansion", "correction", "mean_correction", "power"]
+__all__ = ["ORDERS", "Expansion", "power"]
 
 ORDERS = (3, 4)  # of the cumulants in R
-
-
-def correction(point: Point) -> float:
-    """R (12.1) at a solution of EP; NaN where it has no linear response."""
-    found = Expansion.at(point)
-    return np.nan if found is None else found.value
-
-
-def mean_correction(point: Point) -> FloatArray | None:
-    """(n,) dR/db at a solution of EP; None where it has no linear response."""
-    found = Expansion.at(point)
-    return None if found is None else found.mean_shift()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from scipy.sparse.csgraph import connected_components
 from nnbm.arrays import FloatArray
 from nnbm.errors import NotConverged, UnreliableWarning
 from nnbm.inference.closed import ClosedMethod, infer_closed
-from nnbm.inference.cumulants import mean_correction
 from nnbm.inference.downs import infer_downs
 from nnbm.inference.ep import EP
 from nnbm.inference.epc import NAME as EPC
@@ -42,8 +41,8 @@ def infer(model: NNBM, method: str = "auto", *, throw: bool = True, options: Opt
 
     method: "auto" (default), "exact" (n <= 3, forests), "epc" (EP with cumulant corrections), "ep", "isusp" (the
     paper's), "susp", "tap", "naive", "downs".
-    "auto" is exact where that is cheap, else the better of EP and I-SusP: the one that exists, and if both do, the one
-    whose means lie closer to EP's with their cumulant correction. options: see `Options`.
+    "auto" is exact where that is cheap, else "epc", or "isusp" where only that exists or only that does not warn.
+    options: see `Options`.
 
     Raises NotConverged, which carries the partial result, where there is no stable solution; throw=False returns it.
     Warns (UnreliableWarning) where a solution is not to be relied on; `status` and `expected_error` say why.
@@ -51,7 +50,7 @@ def infer(model: NNBM, method: str = "auto", *, throw: bool = True, options: Opt
     >>> from nnbm import gallery
     >>> r = infer(gallery.square_grid(6, 6, coupling=0.4))
     >>> r
-    Inference(ep, n=36, converged, to 0.006 sd)
+    Inference(epc, n=36, converged, to 0.003 sd)
     """
     if method not in METHODS:
         raise ValueError(f"method: one of {', '.join(METHODS)} is meant, but method = {method!r}.")
@@ -96,35 +95,26 @@ def problem_of(model: NNBM) -> Problem:
 
 
 def _automatic(model: NNBM, options: Options) -> Inference:
-    """Exact, or whichever of EP and I-SusP lies closer to EP's means with their cumulant correction (EQ 12)."""
+    """Exact, or EP with its cumulant correction, or I-SusP where that is reliable and the other is not."""
     if _exact_is_cheap(model):
         # a ridge too narrow for quadrature is no reason to give up
         with suppress(ValueError, RuntimeError):
             return _exactly(model)
     problem = problem_of(model)
-    ep, isusp = (_closed(problem, name, model.names, options) for name in ("ep", "isusp"))
-    if not (ep.converged and isusp.converged):
-        better, other = (isusp, ep) if isusp.converged else (ep, isusp)
+    epc = corrected(problem, _closed(problem, EP.name, model.names, options))
+    isusp = _closed(problem, ISusP.name, model.names, options)
+    if not (epc.converged and isusp.converged):
+        better, other = (isusp, epc) if isusp.converged else (epc, isusp)
         return better if better.status.reliable else _mentioning(better, other)
-    for result in (ep, isusp):
+    for result in (epc, isusp):
         if result.status is Status.SEVERAL_MODES:  # whichever found them
             return result
-    return min((ep, isusp), key=lambda result: _distance_from_corrected(problem, ep, result))
+    return isusp if isusp.status.reliable and not epc.status.reliable else epc
 
 
 def _mentioning(result: Inference, other: Inference) -> Inference:
     said = f"{other.method} was tried, too, with this outcome: {other.status.value}"
     return replace(result, detail="; ".join(filter(None, (result.detail, said))))
-
-
-def _distance_from_corrected(problem: Problem, ep: Inference, result: Inference) -> float:
-    """Mean distance, in standard deviations, of a result's means from EP's corrected ones."""
-    if ep.l is None or ep.r is None:
-        return np.inf
-    shift = mean_correction(problem.point(problem.state(ep.l, ep.r)))
-    if shift is None:
-        return 0.0 if result is ep else np.inf
-    return float((np.abs(result.mean - ep.mean - shift) / ep.standard_deviation).mean())
 
 
 def _exact_is_cheap(model: NNBM) -> bool:

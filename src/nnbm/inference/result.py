@@ -19,7 +19,9 @@ class Status(enum.Enum):
     """How far a result is to be relied on; the value is the sentence the user reads."""
 
     CONVERGED = "converged"
-    INACCURATE = "converged, but this approximation is not accurate here: use method='auto', 'ep' or 'isusp', or sample"
+    INACCURATE = (
+        "converged, but this approximation is not accurate here: use method='auto', 'epc' or 'isusp', or sample"
+    )
     SEVERAL_MODES = (
         "converged to one of several stable solutions (the others are in `alternatives`): "
         "the density has several modes, and averages over them need sample"
