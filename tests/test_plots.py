@@ -40,3 +40,17 @@ def test_tuning_figure_turns_bumps_to_zero():
     angle, bump = mean_line.get_data()
     assert abs(angle[np.argmax(bump)]) <= 360 / 24
     assert bump.max() > 2 * s.mean.mean()
+
+
+@pytest.mark.parametrize("method", ["auto", "isusp"])
+def test_couplings_with_and_without_intervals(method):
+    truth = nnbm.gallery.square_grid(2, 3, coupling=0.5, seed=3)
+    X = nnbm.sample(truth, draws=1000, chains=4, seed=5, progress=False).flat
+    names = ["oak", "ash", "$elm", "<b>", "yew", "fir"]
+    figure = nnbm.plots.couplings_figure(nnbm.NonnegativeBoltzmann(method, edges=truth.edges).fit(X, names=names))
+    shown = [label.get_text() for label in figure.axes[1].get_yticklabels()]
+    assert len(shown) == 7
+    assert any("$elm" in label for label in shown)
+    assert ("95% intervals" in figure.axes[1].get_title(loc="left")) == (method == "auto")
+    figure.canvas.draw()
+    plt.close(figure)
