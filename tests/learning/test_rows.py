@@ -152,7 +152,7 @@ def test_batches_are_the_rows_in_order_without_those_of_no_weight(size):
     np.testing.assert_allclose(rows.shares.sum(), 1.0)
     np.testing.assert_allclose(rows.average(rows.columns), np.average(GOOD, axis=0, weights=weights))
     np.testing.assert_allclose(
-        rows.scaled(np.array([2.0, 1.0, 0.5])).columns, GOOD[weights > 0].T / [[2.0], [1.0], [0.5]]
+        rows.centred(np.array([2.0, 1.0, 0.5])).columns, GOOD[weights > 0].T / [[2.0], [1.0], [0.5]] - 1.0
     )
 
 

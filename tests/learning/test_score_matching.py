@@ -71,7 +71,7 @@ def test_the_estimate_is_what_a_general_minimiser_finds(ridge):
 def test_blocks_are_gradient_and_curvature_of_the_objective(weight):
     table, e = table_of("trio")[:200], EdgeSet.complete(3)
     scale = np.array([1.0, 0.5, 2.0])
-    blocks = score_matching_blocks(Rows.checked(table).scaled(scale), e, weight)
+    blocks = score_matching_blocks(Rows.checked(table / scale), e, weight)
     rng = np.random.default_rng(0)
     base = objective(np.zeros(9), e, table / scale, weight)
     for _ in range(5):
@@ -84,7 +84,7 @@ def test_blocks_are_gradient_and_curvature_of_the_objective(weight):
 def test_scores_are_every_rows_own_gradient(weight):
     table, e = table_of("grid")[:7], own_edges(model_of("grid"))
     scale, here = table_of("grid").mean(axis=0), truth(model_of("grid"))
-    found = score_matching_scores(Rows.of_draws(table).scaled(scale), here.in_units(1.0 / scale), weight)
+    found = score_matching_scores(Rows.of_draws(table / scale), here.in_units(1.0 / scale), weight)
     theta = here.in_units(1.0 / scale).vector
     for row in range(7):
         expected = slopes(lambda t, row=row: objective(t, e, table[[row]] / scale, weight), theta)
@@ -95,7 +95,7 @@ def test_scores_of_all_rows_vanish_at_the_estimate():
     rows, e = Rows.checked(table_of("grid")), own_edges(model_of("grid"))
     found = score_matching(rows, e).parameters
     scores = score_matching_scores(
-        rows.scaled(rows.columns.mean(axis=1)), found.in_units(1.0 / rows.columns.mean(axis=1))
+        Rows(rows.columns / rows.columns.mean(axis=1)[:, None]), found.in_units(1.0 / rows.columns.mean(axis=1))
     )
     np.testing.assert_allclose(scores.mean(axis=1), 0.0, atol=1e-9 * scores.std())
 

@@ -97,10 +97,6 @@ Clip, shift or drop it.
             if batch.total > 0.0:
                 yield batch
 
-    def scaled(self, scale: FloatArray) -> Rows:
-        """y = x / scale."""
-        return Rows(self.columns / scale[:, None], self.weights)
-
     def centred(self, scale: FloatArray) -> Rows:
         """a = x / scale - 1: with the means as scale, no digit is lost where the mean is many standard deviations."""
         return Rows((self.columns - scale[:, None]) / scale[:, None], self.weights, 1.0)

@@ -29,10 +29,6 @@ class Factor:
         """A^{-1} right for right (n,) or (n, k)."""
         return lapack.dpotrs(self.lower, right, lower=1)[0]
 
-    def half_solve(self, right: FloatArray) -> FloatArray:
-        """L^{-1} right for right (n, k), A = L L'."""
-        return lapack.dtrtrs(self.lower, right, lower=1)[0]
-
     def inverse(self) -> FloatArray:
         """A^{-1} (n, n), exactly symmetric."""
         inverse = lapack.dpotri(self.lower, lower=1)[0].T

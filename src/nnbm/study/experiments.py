@@ -33,25 +33,22 @@ class Data:
 
 @dataclass(frozen=True)
 class Estimator:
-    """A column of the tables. consistent: its errors vanish as the table grows. short: for figures."""
+    """A column of the tables. consistent: its errors vanish as the table grows."""
 
     learn: Callable[[Data], Estimate]
     consistent: bool
-    short: str
 
 
 ESTIMATORS: Mapping[str, Estimator] = {
-    "Downs": Estimator(lambda data: downs(data.moments), consistent=False, short="Downs"),
-    "SusP, climbed": Estimator(lambda data: ascent(data.moments, "susp"), consistent=False, short="SusP↑"),
-    "SusP": Estimator(lambda data: inverse(data.moments, "susp"), consistent=False, short="SusP"),
-    "I-SusP, climbed": Estimator(lambda data: ascent(data.moments, "isusp"), consistent=False, short="I-SusP↑"),
-    "I-SusP": Estimator(lambda data: inverse(data.moments, "isusp"), consistent=False, short="I-SusP"),
-    "EP": Estimator(lambda data: inverse(data.moments, "ep"), consistent=False, short="EP"),
-    "score matching": Estimator(lambda data: score_matching(data.rows, data.edges), consistent=True, short="SM"),
-    "pseudo-likelihood": Estimator(lambda data: pseudolikelihood(data.rows, data.edges), consistent=True, short="PL"),
-    "likelihood": Estimator(
-        lambda data: likelihood(data.rows, data.edges, seed=data.seed, threads=1), consistent=True, short="ML"
-    ),
+    "Downs": Estimator(lambda data: downs(data.moments), consistent=False),
+    "SusP, climbed": Estimator(lambda data: ascent(data.moments, "susp"), consistent=False),
+    "SusP": Estimator(lambda data: inverse(data.moments, "susp"), consistent=False),
+    "I-SusP, climbed": Estimator(lambda data: ascent(data.moments, "isusp"), consistent=False),
+    "I-SusP": Estimator(lambda data: inverse(data.moments, "isusp"), consistent=False),
+    "EP": Estimator(lambda data: inverse(data.moments, "ep"), consistent=False),
+    "score matching": Estimator(lambda data: score_matching(data.rows, data.edges), consistent=True),
+    "pseudo-likelihood": Estimator(lambda data: pseudolikelihood(data.rows, data.edges), consistent=True),
+    "likelihood": Estimator(lambda data: likelihood(data.rows, data.edges, seed=data.seed, threads=1), consistent=True),
 }
 
 

@@ -79,6 +79,7 @@ def write_report(outcomes: Mapping[str, Sequence[Outcome]], folder: Path, comman
         for picture in _pictures(summary, found):
             page.figure(picture.figure, picture.description)
             picture.save(folder)
+            _close(picture.figure)
     page.heading("How to repeat it")
     page.code(command)
     page.note(
