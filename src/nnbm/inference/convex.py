@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from nnbm.arrays import FloatArray
@@ -42,7 +40,7 @@ def _largest_variance(problem: Problem, r: FloatArray) -> FloatArray | None:
     If all variables compete, every mean is largest where the others' are smallest, and these bound each other.
     """
     site, back = problem.site, problem.diagonal - r
-    if not math.isfinite(site.lower) or problem.off.min() < 0.0 or back.min() < 0.0:
+    if not np.isfinite(site.lower).all() or problem.off.min() < 0.0 or back.min() < 0.0:
         return None
     low, least = np.full(r.size, site.lower), np.full(r.size, -np.inf)
     most = problem.bias - problem.off @ low - back * low

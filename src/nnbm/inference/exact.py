@@ -80,7 +80,7 @@ def exact(model: NNBM, *, site: Site = HALF_LINE) -> Exact:
             f"{model.n} variables and {i.size} edges, {i.size - model.n + count} more than a forest has. "
             "Use another method or sample."
         )
-    if not math.isfinite(site.lower):
+    if not np.isfinite(site.lower).all():
         raise ValueError(f"site: its lower end must be finite, but site.lower = {site.lower}. Reflect the variables.")
     log_partition, mean, covariance = 0.0, np.empty(model.n), np.zeros((model.n, model.n))
     for members in np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1]):

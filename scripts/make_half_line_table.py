@@ -1,7 +1,7 @@
-"""Compute the table behind `nnbm.site` with mpmath and write it to src/nnbm/site_table.npz.
+"""Compute the table behind `nnbm.site.HalfLine` with mpmath and write it to src/nnbm/site/half_line_table.npz.
 
-Run with `.venv/bin/python scripts/make_site_table.py`; needs mpmath (a development dependency).
-`tests/test_site_table.py` recomputes samples of it.
+Run with `.venv/bin/python scripts/make_half_line_table.py`; needs mpmath (a development dependency).
+`tests/site/test_half_line_table.py` recomputes samples of it.
 
 K_0(z) = ln int_0^inf exp(z x - x²/2) dx; its n-th derivative K_n(z) is the n-th cumulant at r = 1.
 Two regions need a table (above z = 4 the closed forms lose nothing):
@@ -22,7 +22,7 @@ TAYLOR_FROM, TAYLOR_TO, STEP = -8, 4, mp.mpf(1) / 8
 ORDERS = 7  # K_0 .. K_6 are served
 TERMS = 13  # Taylor terms of each
 TAIL_DEGREE = 15
-TARGET = Path(__file__).resolve().parent.parent / "src" / "nnbm" / "site_table.npz"
+TARGET = Path(__file__).resolve().parent.parent / "src" / "nnbm" / "site" / "half_line_table.npz"
 
 
 def cumulants(z: mp.mpf, highest: int) -> list[mp.mpf]:

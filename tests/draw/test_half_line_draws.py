@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from nnbm import draw
+from nnbm.draw import half_line as draw
 from nnbm.draw import truncated_normal
 from nnbm.site import HALF_LINE
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import mpmath as mp
 import numpy as np
 
-SCRIPT = runpy.run_path(str(Path(__file__).parents[1] / "scripts" / "make_site_table.py"))
+SCRIPT = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "make_half_line_table.py"))
 
 
 def test_taylor_rows_are_reproduced():
-    table = np.load(files("nnbm") / "site_table.npz")["taylor"]
+    table = np.load(files("nnbm.site") / "half_line_table.npz")["taylor"]
     with mp.workdps(80):
         for node in (0, 17, 64, 96):
             exact = SCRIPT["cumulants"](SCRIPT["TAYLOR_FROM"] + node * SCRIPT["STEP"], table.shape[1] - 1)
@@ -19,7 +19,7 @@ def test_taylor_rows_are_reproduced():
 
 
 def test_tail_polynomials_fit_to_rounding():
-    stored = np.load(files("nnbm") / "site_table.npz")
+    stored = np.load(files("nnbm.site") / "half_line_table.npz")
     with mp.workdps(120):
         for u in (mp.mpf("1e-12"), mp.mpf(1) / 300, mp.mpf(1) / 64):
             for row, exact in zip(stored["tail"], SCRIPT["tail_functions"](u), strict=True):

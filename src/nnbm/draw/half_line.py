@@ -20,7 +20,7 @@ from nnbm.stream import Seed, Stream, StreamArray, exponential, load, next_bits,
 __all__ = ["excess", "truncated_normal"]
 
 _STRIPS = 512  # on each side of the mode
-_AREA = 0.0024545866509354908  # of one piece under exp(-x²/2); closes the strips with the tail (tests/test_draw.py)
+_AREA = 0.0024545866509354908  # of one piece under exp(-x²/2); closes the strips with the tail (tests/draw)
 _FAR_WALL = 2.3  # beyond it a plain exponential proposal accepts 87% and better
 _GUIDE_CELLS = 2048
 

@@ -1,0 +1,147 @@
+"""The (l, r) on x >= 0 that have a given mean and variance: one root per site in z = l/sqrt r (EQ 2)."""
+
+from __future__ import annotations
+
+import math
+
+from nnbm.arrays import FloatArray
+from nnbm.kernels import kernel
+from nnbm.site.half_line_statistics import (
+    GAP_LIMIT,
+    INVERSE,
+    NODES_PER_UNIT,
+    TABLE_END,
+    TABLE_START,
+    TAYLOR,
+    from_hazard,
+    from_table,
+    tail_polynomial,
+)
+
+__all__ = ["fill_from_second", "fill_from_variance", "fill_natural", "natural_from_scaled", "second_minus_square"]
+
+_NODE_SHARE: FloatArray = TAYLOR[:, 2] / TAYLOR[:, 1] ** 2  # variance / mean², falling with z
+_SHARE_AT_TABLE_END = float(_NODE_SHARE[-1])
+_NEWTON_STEPS, _LAST_STEP = 6, 1e-8  # convergence is quadratic: after a step below 1e-8 rounding is reached
+_VELTKAMP = 134217729.0  # 2^27 + 1
+
+
+@kernel()
+def second_minus_square(second: float, mean: float, times: float) -> float:
+    """Times mean² - second without rounding the square (Dekker's product); times is 1 or 2."""
+    square = mean * mean
+    shifted = _VELTKAMP * mean
+    high = shifted - (shifted - mean)
+    low = mean - high
+    rest = ((high * high - square) + 2.0 * high * low) + low * low
+    return (times * square - second) + times * rest
+
+
+@kernel()
+def _start_in_table(share: float) -> float:
+    """Linear interpolation of z between the two nodes around `share`: right to about 1e-3."""
+    low, high = 0, _NODE_SHARE.size - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _NODE_SHARE[middle] > share:
+            low = middle
+        else:
+            high = middle
+    part = (_NODE_SHARE[low] - share) / (_NODE_SHARE[low] - _NODE_SHARE[high])
+    return TABLE_START + (low + part) / NODES_PER_UNIT
+
+
+@kernel()
+def _root_in_table(share: float) -> tuple[float, float]:
+    """The z in [-8, 4] whose variance / mean² is `share`, and the mean there at r = 1."""
+    z = _start_in_table(share)
+    k1 = 0.0
+    for _ in range(_NEWTON_STEPS):
+        _, k1, k2, k3, _, _, _ = from_table(z)
+        inverse = 1.0 / k1
+        value = k2 * inverse * inverse
+        step = (share - value) / ((k3 * inverse - 2.0 * value * k2) * inverse)
+        moved = min(max(z + step, TABLE_START), TABLE_END)
+        k1 += k2 * (moved - z)
+        z = moved
+        if abs(step) < _LAST_STEP:
+            break
+    return z, k1
+
+
+@kernel()
+def _root_beyond_table(share: float) -> tuple[float, float]:
+    """The same for z > 4, where mean / sd is z but for a hazard below 1e-3."""
+    target = 1.0 / math.sqrt(share)
+    z, k1 = target, target
+    for _ in range(_NEWTON_STEPS):
+        _, k1, k2, k3, _, _, _ = from_hazard(z)
+        root = math.sqrt(k2)
+        step = (target - k1 / root) / (root - 0.5 * k1 * k3 / (k2 * root))
+        k1 += k2 * step
+        z += step
+        if abs(step) < _LAST_STEP:
+            break
+    return z, k1
+
+
+@kernel()
+def natural_from_scaled(mean: float, variance: float, gap: float) -> tuple[float, float]:
+    """(l, r) on x >= 0 from the mean, the variance and gap = mean² - variance, all positive.
+
+    The three are given apart because near either limit, variance -> 0 or gap -> 0, the small one carries all
+    the information and must not come from a difference of the other two.
+    """
+    square = mean * mean
+    if gap < GAP_LIMIT * square:
+        g = gap / square
+        t = g / GAP_LIMIT
+        total = 0.0
+        for j in range(INVERSE.size - 1, -1, -1):
+            total = total * t + INVERSE[j]
+        u = g * total
+        first = tail_polynomial(1, 64.0 * u)
+        return -first / mean, u * (first / mean) ** 2
+    share = variance / square
+    if share < _SHARE_AT_TABLE_END:
+        z, k1 = _root_beyond_table(share)
+    else:
+        z, k1 = _root_in_table(share)
+    root = k1 / mean
+    return z * root, root * root
+
+
+@kernel()
+def fill_from_second(mean: FloatArray, second: FloatArray, parts: FloatArray) -> None:
+    """parts (4, count): mean, variance, gap in units of 2^exponent, and the exponent; correctly rounded.
+
+    In that unit the mean lies between 1/2 and 1, so that no square leaves the floats.
+    """
+    for k in range(mean.size):
+        m, exponent = math.frexp(mean[k])
+        v = math.ldexp(second[k], -2 * exponent)
+        parts[0, k] = m
+        parts[1, k] = -second_minus_square(v, m, 1.0)
+        parts[2, k] = second_minus_square(v, m, 2.0)
+        parts[3, k] = exponent
+
+
+@kernel()
+def fill_from_variance(mean: FloatArray, variance: FloatArray, parts: FloatArray) -> None:
+    """The same from mean and variance."""
+    for k in range(mean.size):
+        m, exponent = math.frexp(mean[k])
+        s = math.ldexp(variance[k], -2 * exponent)
+        parts[0, k] = m
+        parts[1, k] = s
+        parts[2, k] = second_minus_square(s, m, 1.0)
+        parts[3, k] = exponent
+
+
+@kernel()
+def fill_natural(parts: FloatArray, l: FloatArray, r: FloatArray) -> None:
+    """(l, r) in the caller's unit: if x = 2^exponent y, then l_x = 2^-exponent l_y and r_x = 4^-exponent r_y."""
+    for k in range(l.size):
+        here, there = natural_from_scaled(parts[0, k], parts[1, k], parts[2, k])
+        exponent = int(parts[3, k])
+        l[k], r[k] = math.ldexp(here, -exponent), math.ldexp(there, -2 * exponent)
