@@ -2,6 +2,7 @@
 
 import functools
 from dataclasses import dataclass
+from itertools import pairwise
 
 import mpmath as mp
 import numpy as np
@@ -78,3 +79,78 @@ def site_cumulants(l: float, r: float, highest: int = 6) -> list[mp.mpf]:
             mixed = mp.fsum(mp.binomial(k - 1, j - 1) * cumulants[j - 1] * moments[k - j] for j in range(1, k))
             cumulants.append(moments[k] - mixed)
         return [mp.log(partition) - mp.log(root), *(c / root ** (k + 1) for k, c in enumerate(cumulants))]
+
+
+@functools.cache
+def legendre(count: int) -> list[tuple[mp.mpf, mp.mpf]]:
+    """(node, weight) of Gauss' rule on [0, 1], to 30 digits."""
+    with mp.workdps(40):
+        pairs = []
+        for start in np.polynomial.legendre.leggauss(count)[0]:
+            x = mp.mpf(float(start))
+            for _ in range(5):
+                before, here = mp.mpf(1), x
+                for k in range(2, count + 1):
+                    before, here = here, ((2 * k - 1) * x * here - (k - 1) * before) / k
+                slope = count * (before - x * here) / (1 - x * x)
+                x -= here / slope
+            pairs.append(((1 + x) / 2, 1 / ((1 - x * x) * slope**2)))
+        return pairs
+
+
+@dataclass(frozen=True)
+class IntervalSite:
+    """ln Z1, the cumulants k[1] .. k[8] (k[0] = ln Z1) and <|x - m|^n> of q(x; l, r) on [0, width], by mpmath."""
+
+    cumulants: list[mp.mpf]
+    absolute: list[mp.mpf]
+
+    @property
+    def sd(self) -> mp.mpf:
+        return mp.sqrt(self.cumulants[2])
+
+    def scale(self, order: int) -> mp.mpf:
+        """What the error of a cumulant is compared with."""
+        return max(self.sd**order, abs(self.cumulants[order]))
+
+
+def interval_site(l: float, r: float, width: float) -> IntervalSite:
+    """Composite Gauss: panels by factors of 2 from both ends and by standard deviations about a peak between them."""
+    with mp.workdps(32):
+        l, r, width = mp.mpf(float(l)), mp.mpf(float(r)), mp.mpf(float(width))
+
+        def log_density(x):
+            return x * (l - r * x / 2)
+
+        edges = {mp.mpf(0), width}
+        for end, inwards, slope in ((mp.mpf(0), 1, l), (width, -1, l - r * width)):
+            rate = abs(slope) + mp.sqrt(abs(r)) + 1 / width
+            step = 2 / rate
+            while step < width:
+                edges.add(end + inwards * step)
+                step *= 2 if step * rate < 300 else 1000
+        peak = min(max(l / r, 0), width) if r > 0 else mp.mpf(0)
+        if r > 0:
+            edges |= {x for k in range(-14, 15) if 0 < (x := l / r + k / mp.sqrt(r)) < width}
+        top = max(log_density(mp.mpf(0)), log_density(width), log_density(peak))
+        ordered = sorted(edges)
+        places, masses = [], []
+        for left, right in pairwise(ordered):
+            if max(log_density(left), log_density(right)) - top < -250 and not left < peak < right:
+                continue
+            for node, weight in legendre(24):
+                x = left + (right - left) * node
+                places.append(x)
+                masses.append((right - left) * weight * mp.exp(log_density(x) - top))
+        total = mp.fsum(masses)
+        mean = mp.fsum(a * x for a, x in zip(masses, places, strict=True)) / total
+        central, absolute = (
+            [mp.fsum(a * f(x - mean) ** k for a, x in zip(masses, places, strict=True)) / total for k in range(9)]
+            for f in (lambda d: d, abs)
+        )
+        cumulants = [mp.mpf(0)] * 9
+        for k in range(2, 9):
+            mixed = mp.fsum(mp.binomial(k - 1, j - 1) * cumulants[j] * central[k - j] for j in range(1, k))
+            cumulants[k] = central[k] - mixed
+        cumulants[0], cumulants[1] = top + mp.log(total), mean
+        return IntervalSite(cumulants, absolute)

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from nnbm.arrays import FloatArray
 from nnbm.errors import NoSite
 
-__all__ = ["is_plain", "refusal"]
+__all__ = ["SPREAD", "is_curvature", "is_plain", "refusal", "require_floats"]
+
+SPREAD = "More spread than an exponential's means several modes: use a method that needs no site moments."
 
 
 def is_plain(value: object) -> TypeGuard[FloatArray]:
@@ -28,3 +30,16 @@ def refusal(other: str, mean: FloatArray, value: FloatArray, bad: NDArray[np.boo
         f"{np.ravel(value)[k]:.6g}. {remedy}",
         places,
     )
+
+
+def is_curvature(r: FloatArray) -> NDArray[np.bool_]:
+    """Where r is positive, finite, and has not lost digits to underflow."""
+    return np.isfinite(r) & (r >= np.finfo(np.float64).tiny)
+
+
+def require_floats(other: str, mean: FloatArray, value: FloatArray, lost: NDArray[np.bool_]) -> None:
+    """Refuse moments whose l or r is `lost` beyond the floats."""
+    if lost.any():
+        raise refusal(
+            other, mean, value, lost, "l and r of these moments must be floats", "Measure x in another unit, near 1."
+        )

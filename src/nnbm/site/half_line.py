@@ -6,18 +6,15 @@ import math
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nnbm.arrays import FloatArray, IntArray, as_floats, broadcast, forbid
-from nnbm.site.checks import is_plain, refusal
-from nnbm.site.half_line_inverse import fill_from_second, fill_from_variance, fill_natural
+from nnbm.site.checks import SPREAD, is_curvature, is_plain, refusal, require_floats
+from nnbm.site.half_line_inverse import fill_from_second, fill_from_variance
 from nnbm.site.half_line_statistics import fill_higher, fill_lean, fill_statistics
 from nnbm.site.moments import SiteMoments
 
 __all__ = ["HALF_LINE", "HalfLine"]
-
-_NORMAL_SHARE = 1e-100  # of variance in mean²: below it r = 1/variance and l = mean/variance to the last digit
-_SPREAD = "More spread than an exponential's means several modes: use a method that needs no site moments."
 
 
 class HalfLine:
@@ -76,28 +73,26 @@ class HalfLine:
     def from_moments(self, mean: ArrayLike, second_moment: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """The (l, r) with this mean m and second moment v; they exist iff m² < v < 2 m² (EQ 2)."""
         m, v = broadcast(mean=as_floats("mean", mean), second_moment=as_floats("second_moment", second_moment))
-        parts = np.empty((4, m.size))
-        fill_from_second(np.ravel(m), np.ravel(v), parts)
-        wrong = _no_site(parts)
+        l, r = np.empty(m.shape), np.empty(m.shape)
+        fill_from_second(np.ravel(m), np.ravel(v), l.reshape(-1), r.reshape(-1))
+        wrong = np.isnan(l)
         if wrong.any():
             rule = "a variable on x >= 0 needs mean > 0 and mean² < second_moment < 2 mean²"
-            raise refusal("second_moment", m, v, wrong, rule, _SPREAD)
-        return _natural("second_moment", m, v, parts)
+            raise refusal("second_moment", m, v, wrong, rule, SPREAD)
+        require_floats("second_moment", m, v, ~is_curvature(r) | ~np.isfinite(l))
+        return l, r
 
     def from_mean_variance(self, mean: ArrayLike, variance: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """The (l, r) with this mean m and variance s; they exist iff 0 < s < m² (EQ 2)."""
         m, s = broadcast(mean=as_floats("mean", mean), variance=as_floats("variance", variance))
-        parts = np.empty((4, m.size))
-        fill_from_variance(np.ravel(m), np.ravel(s), parts)
-        # as narrow as this it is a normal, and the scaled variance may have lost digits to underflow
-        narrow = (parts[0] > 0) & (np.ravel(s) > 0) & (parts[1] < _NORMAL_SHARE)
-        parts[1, narrow] = _NORMAL_SHARE
-        wrong = _no_site(parts)
+        l, r = np.empty(m.shape), np.empty(m.shape)
+        fill_from_variance(np.ravel(m), np.ravel(s), l.reshape(-1), r.reshape(-1))
+        wrong = np.isnan(l)
         if wrong.any():
-            raise refusal(
-                "variance", m, s, wrong, "a variable on x >= 0 needs mean > 0 and 0 < variance < mean²", _SPREAD
-            )
-        return _natural("variance", m, s, parts, narrow)
+            rule = "a variable on x >= 0 needs mean > 0 and 0 < variance < mean²"
+            raise refusal("variance", m, s, wrong, rule, SPREAD)
+        require_floats("variance", m, s, ~is_curvature(r) | ~np.isfinite(l))
+        return l, r
 
 
 def _checked(l: ArrayLike, r: ArrayLike) -> tuple[FloatArray, ...]:
@@ -107,29 +102,6 @@ def _checked(l: ArrayLike, r: ArrayLike) -> tuple[FloatArray, ...]:
     with np.errstate(over="ignore", under="ignore"):
         forbid("l", slope, slope / curvature == np.inf, "l/r must be a float", "Measure x in a larger unit.")
     return slope, curvature
-
-
-def _no_site(parts: FloatArray) -> NDArray[np.bool_]:
-    """Where no (l, r) has these moments; NaN, from an overflow, counts."""
-    return ~((parts[0] > 0) & (parts[1] > 0) & (parts[2] > 0))
-
-
-def _natural(
-    other: str, mean: FloatArray, value: FloatArray, parts: FloatArray, narrow: NDArray[np.bool_] | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """(l, r) of the shape of `mean`; those of a normal where it is `narrow`; refused where they are not floats."""
-    l, r = np.empty(mean.size), np.empty(mean.size)
-    fill_natural(parts, l, r)
-    if narrow is not None and narrow.any():
-        with np.errstate(over="ignore", under="ignore"):
-            l[narrow] = np.ravel(mean)[narrow] / np.ravel(value)[narrow]
-            r[narrow] = 1.0 / np.ravel(value)[narrow]
-    lost = ~(np.isfinite(l) & np.isfinite(r) & (r >= np.finfo(np.float64).tiny))  # below it r has lost digits
-    if lost.any():
-        raise refusal(
-            other, mean, value, lost, "l and r of these moments must be floats", "Measure x in another unit, near 1."
-        )
-    return l.reshape(mean.shape), r.reshape(mean.shape)
 
 
 HALF_LINE = HalfLine()

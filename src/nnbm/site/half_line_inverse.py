@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from nnbm.arrays import FloatArray
 from nnbm.kernels import kernel
 from nnbm.site.half_line_statistics import (
@@ -18,12 +20,20 @@ from nnbm.site.half_line_statistics import (
     tail_polynomial,
 )
 
-__all__ = ["fill_from_second", "fill_from_variance", "fill_natural", "natural_from_scaled", "second_minus_square"]
+__all__ = [
+    "fill_from_second",
+    "fill_from_variance",
+    "natural_from_scaled",
+    "natural_from_second",
+    "natural_from_variance",
+    "second_minus_square",
+]
 
 _NODE_SHARE: FloatArray = TAYLOR[:, 2] / TAYLOR[:, 1] ** 2  # variance / mean², falling with z
 _SHARE_AT_TABLE_END = float(_NODE_SHARE[-1])
 _NEWTON_STEPS, _LAST_STEP = 6, 1e-8  # convergence is quadratic: after a step below 1e-8 rounding is reached
 _VELTKAMP = 134217729.0  # 2^27 + 1
+_NORMAL_SHARE = 1e-100  # of variance in mean²: below it r = 1/variance and l = mean/variance to the last digit
 
 
 @kernel()
@@ -112,36 +122,45 @@ def natural_from_scaled(mean: float, variance: float, gap: float) -> tuple[float
 
 
 @kernel()
-def fill_from_second(mean: FloatArray, second: FloatArray, parts: FloatArray) -> None:
-    """parts (4, count): mean, variance, gap in units of 2^exponent, and the exponent; correctly rounded.
+def _in_units(mean: float, variance: float, gap: float, exponent: int) -> tuple[float, float]:
+    """`natural_from_scaled` where x = 2^exponent y, so that l_x = 2^-exponent l_y and r_x = 4^-exponent r_y."""
+    if not (mean > 0.0 and variance > 0.0 and gap > 0.0):
+        return np.nan, np.nan
+    l, r = natural_from_scaled(mean, variance, gap)
+    return math.ldexp(l, -exponent), math.ldexp(r, -2 * exponent)
 
-    In that unit the mean lies between 1/2 and 1, so that no square leaves the floats.
+
+@kernel()
+def natural_from_second(mean: float, second: float) -> tuple[float, float]:
+    """(l, r) on x >= 0 from mean and second moment; NaN if there is none. Beyond floats inf or 0.
+
+    In units of a power of two the mean lies between 1/2 and 1, so that no square leaves the floats.
     """
-    for k in range(mean.size):
-        m, exponent = math.frexp(mean[k])
-        v = math.ldexp(second[k], -2 * exponent)
-        parts[0, k] = m
-        parts[1, k] = -second_minus_square(v, m, 1.0)
-        parts[2, k] = second_minus_square(v, m, 2.0)
-        parts[3, k] = exponent
+    m, exponent = math.frexp(mean)
+    v = math.ldexp(second, -2 * exponent)
+    return _in_units(m, -second_minus_square(v, m, 1.0), second_minus_square(v, m, 2.0), exponent)
 
 
-@kernel()
-def fill_from_variance(mean: FloatArray, variance: FloatArray, parts: FloatArray) -> None:
+@kernel(error_model="numpy")
+def natural_from_variance(mean: float, variance: float) -> tuple[float, float]:
     """The same from mean and variance."""
-    for k in range(mean.size):
-        m, exponent = math.frexp(mean[k])
-        s = math.ldexp(variance[k], -2 * exponent)
-        parts[0, k] = m
-        parts[1, k] = s
-        parts[2, k] = second_minus_square(s, m, 1.0)
-        parts[3, k] = exponent
+    m, exponent = math.frexp(mean)
+    s = math.ldexp(variance, -2 * exponent)
+    if mean > 0.0 and variance > 0.0 and s < _NORMAL_SHARE:
+        # as narrow as this it is a normal, and the scaled variance may have lost digits to underflow
+        return mean / variance, 1.0 / variance
+    return _in_units(m, s, second_minus_square(s, m, 1.0), exponent)
 
 
 @kernel()
-def fill_natural(parts: FloatArray, l: FloatArray, r: FloatArray) -> None:
-    """(l, r) in the caller's unit: if x = 2^exponent y, then l_x = 2^-exponent l_y and r_x = 4^-exponent r_y."""
-    for k in range(l.size):
-        here, there = natural_from_scaled(parts[0, k], parts[1, k], parts[2, k])
-        exponent = int(parts[3, k])
-        l[k], r[k] = math.ldexp(here, -exponent), math.ldexp(there, -2 * exponent)
+def fill_from_second(mean: FloatArray, second: FloatArray, l: FloatArray, r: FloatArray) -> None:
+    """`natural_from_second` of all."""
+    for k in range(mean.size):
+        l[k], r[k] = natural_from_second(mean[k], second[k])
+
+
+@kernel()
+def fill_from_variance(mean: FloatArray, variance: FloatArray, l: FloatArray, r: FloatArray) -> None:
+    """`natural_from_variance` of all."""
+    for k in range(mean.size):
+        l[k], r[k] = natural_from_variance(mean[k], variance[k])

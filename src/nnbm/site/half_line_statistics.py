@@ -28,6 +28,7 @@ __all__ = [
     "fill_statistics",
     "from_hazard",
     "from_table",
+    "higher",
     "statistics",
     "tail_polynomial",
 ]
@@ -182,23 +183,28 @@ def _higher_from_hazard(z: float, out: FloatArray) -> None:
 
 
 @kernel(error_model="numpy")
-def fill_higher(l: FloatArray, r: FloatArray, out: FloatArray) -> None:
-    """Into out (2, count): the seventh and the eighth cumulant in units of the standard deviation."""
-    found = np.empty(2)
-    for k in range(l.size):
-        z = l[k] / math.sqrt(r[k])
-        # in a unit where l or r is 1, so that no power leaves the floats
-        if z < TABLE_START:
-            _higher_from_tail(-1.0, 1.0 / (z * z), found)
-            variance = statistics(-1.0, 1.0 / (z * z)).k2
+def higher(l: float, r: float, out: FloatArray) -> None:
+    """Into out (2,): the seventh and the eighth cumulant in units of the standard deviation."""
+    z = l / math.sqrt(r)
+    # in a unit where l or r is 1, so that no power leaves the floats
+    if z < TABLE_START:
+        _higher_from_tail(-1.0, 1.0 / (z * z), out)
+        variance = statistics(-1.0, 1.0 / (z * z)).k2
+    else:
+        if z > TABLE_END:
+            _higher_from_hazard(z, out)
         else:
-            if z > TABLE_END:
-                _higher_from_hazard(z, found)
-            else:
-                _higher_from_table(z, found)
-            variance = statistics(z, 1.0).k2
-        out[0, k] = found[0] / (variance * variance * variance * math.sqrt(variance))
-        out[1, k] = found[1] / (variance * variance * variance * variance)
+            _higher_from_table(z, out)
+        variance = statistics(z, 1.0).k2
+    out[0] /= variance * variance * variance * math.sqrt(variance)
+    out[1] /= variance * variance * variance * variance
+
+
+@kernel()
+def fill_higher(l: FloatArray, r: FloatArray, out: FloatArray) -> None:
+    """`higher` of all, into out (2, count)."""
+    for k in range(l.size):
+        higher(l[k], r[k], out[:, k])
 
 
 @kernel(error_model="numpy")

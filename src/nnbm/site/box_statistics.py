@@ -1,0 +1,191 @@
+"""One variable on [lower, upper], either end possibly infinite: which kernel answers, moved to where the variable is.
+
+A half line that does not begin at 0 is moved, one that is bounded above is reflected, the whole line is a normal.
+Products with the place of a wall are rounded once (Dekker), so that a wall at 0 changes no bit.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnbm.arrays import FloatArray
+from nnbm.kernels import kernel
+from nnbm.site.half_line_inverse import natural_from_second, natural_from_variance, second_minus_square
+from nnbm.site.half_line_statistics import higher, statistics
+from nnbm.site.interval_inverse import interval_natural
+from nnbm.site.interval_statistics import interval_higher, interval_statistics_in, product, workspace
+from nnbm.site.moments import Statistics
+
+__all__ = ["box_statistics", "fill_from_second", "fill_from_variance", "fill_higher", "fill_statistics", "find_refused"]
+
+_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+
+
+@kernel(error_model="numpy")
+def _slope_at(place: float, l: float, r: float) -> float:
+    """L - r place, the slope of the log-density there, rounded once."""
+    high, low = product(r, place)
+    return (l - high) - low
+
+
+@kernel(error_model="numpy")
+def _log_density_at(place: float, l: float, r: float) -> float:
+    """L place - r place²/2."""
+    high, low = product(r, place)
+    return place * ((l - 0.5 * high) - 0.5 * low)
+
+
+@kernel(error_model="numpy")
+def _is_refused(l: float, r: float, lower: float, upper: float) -> bool:
+    """Whether the density has no norm, or numbers its kernel needs are not floats."""
+    if not (-np.inf < l < np.inf and -np.inf < r < np.inf):
+        return True
+    if lower == -np.inf and upper == np.inf:
+        return not (r > 0.0 and abs(l / r) < np.inf)
+    if upper == np.inf:
+        return not (r > 0.0 and -np.inf < _slope_at(lower, l, r) and _slope_at(lower, l, r) / r < np.inf)
+    if lower == -np.inf:
+        return not (r > 0.0 and _slope_at(upper, l, r) < np.inf and -_slope_at(upper, l, r) / r < np.inf)
+    width, slope = upper - lower, _slope_at(lower, l, r)
+    if r > 0.0:
+        return not abs(slope) < np.inf
+    return not (abs(slope * width) < np.inf and abs(r * width * width) < np.inf)
+
+
+@kernel(error_model="numpy")
+def _normal(l: float, r: float) -> Statistics:
+    """On the whole line."""
+    mean = l / r
+    return Statistics(_HALF_LOG_2PI - 0.5 * math.log(r) + 0.5 * l * mean, mean, 1.0 / r, 0.0, 0.0, 0.0, 0.0)
+
+
+@kernel()
+def _moved(found: Statistics, log_factor: float, place: float, sign: float) -> Statistics:
+    """Of place + sign x, sign = 1 or -1, instead of x; the density has been multiplied by exp(log_factor)."""
+    return Statistics(
+        found.log_partition + log_factor,
+        place + sign * found.k1,
+        found.k2,
+        sign * found.k3,
+        found.k4,
+        sign * found.k5,
+        found.k6,
+    )
+
+
+@kernel(error_model="numpy")
+def box_statistics(l: float, r: float, lower: float, upper: float, nodes: FloatArray) -> Statistics:
+    """Ln Z1 and the first six cumulants of q(x; l, r) on lower <= x <= upper; `nodes` is a `workspace`."""
+    if lower > -np.inf:
+        slope = _slope_at(lower, l, r)
+        if upper < np.inf:
+            found = interval_statistics_in(slope, r, upper - lower, nodes)
+        else:
+            found = statistics(slope, r)
+        return _moved(found, _log_density_at(lower, l, r), lower, 1.0)
+    if upper < np.inf:
+        return _moved(statistics(-_slope_at(upper, l, r), r), _log_density_at(upper, l, r), upper, -1.0)
+    return _normal(l, r)
+
+
+@kernel(error_model="numpy")
+def _higher(l: float, r: float, lower: float, upper: float, nodes: FloatArray, out: FloatArray) -> None:
+    """Into out (2,): the seventh and the eighth cumulant in units of the standard deviation."""
+    if lower > -np.inf:
+        slope = _slope_at(lower, l, r)
+        if upper < np.inf:
+            interval_higher(slope, r, upper - lower, nodes, out)
+        else:
+            higher(slope, r, out)
+    elif upper < np.inf:
+        higher(-_slope_at(upper, l, r), r, out)
+        out[0] = -out[0]
+    else:
+        out[:] = 0.0
+
+
+@kernel(error_model="numpy")
+def _natural(mean: float, variance: float, lower: float, upper: float, nodes: FloatArray) -> tuple[float, float]:
+    """(l, r) from mean and variance: NaN where there is none, beyond floats inf or 0."""
+    if lower > -np.inf:
+        if upper < np.inf:
+            l, r = interval_natural(mean - lower, variance, upper - lower, nodes)
+        else:
+            l, r = natural_from_variance(mean - lower, variance)
+        return -_slope_at(lower, -l, r), r
+    if upper < np.inf:
+        l, r = natural_from_variance(upper - mean, variance)
+        return -_slope_at(upper, l, r), r
+    return (mean / variance, 1.0 / variance) if variance > 0.0 else (np.nan, np.nan)
+
+
+@kernel(error_model="numpy")
+def _natural_from_second(
+    mean: float, second: float, lower: float, upper: float, nodes: FloatArray
+) -> tuple[float, float]:
+    """The same from mean and second moment."""
+    if lower == 0.0 and upper == np.inf:
+        return natural_from_second(mean, second)
+    m, exponent = math.frexp(mean)
+    variance = -second_minus_square(math.ldexp(second, -2 * exponent), m, 1.0)
+    return _natural(mean, math.ldexp(variance, 2 * exponent), lower, upper, nodes)
+
+
+@kernel()
+def fill_statistics(l: FloatArray, r: FloatArray, lower: FloatArray, upper: FloatArray, out: FloatArray) -> bool:
+    """Into out (7, l.size); r and the ends repeat themselves along l. False, and out unfinished, at what is refused."""
+    nodes = workspace()
+    for k in range(l.size):
+        j, i = k % r.size, k % lower.size
+        if _is_refused(l[k], r[j], lower[i], upper[i]):
+            return False
+        found = box_statistics(l[k], r[j], lower[i], upper[i], nodes)
+        out[0, k] = found.log_partition
+        out[1, k] = found.k1
+        out[2, k] = found.k2
+        out[3, k] = found.k3
+        out[4, k] = found.k4
+        out[5, k] = found.k5
+        out[6, k] = found.k6
+    return True
+
+
+@kernel()
+def find_refused(l: FloatArray, r: FloatArray, lower: FloatArray, upper: FloatArray, out: NDArray[np.bool_]) -> None:
+    """Into out: where `fill_statistics` would stop; all of one size."""
+    for k in range(l.size):
+        out[k] = _is_refused(l[k], r[k], lower[k], upper[k])
+
+
+@kernel()
+def fill_higher(l: FloatArray, r: FloatArray, lower: FloatArray, upper: FloatArray, out: FloatArray) -> None:
+    """Into out (2, l.size): the seventh and the eighth in units of the standard deviation."""
+    nodes = workspace()
+    for k in range(l.size):
+        i = k % lower.size
+        _higher(l[k], r[k], lower[i], upper[i], nodes, out[:, k])
+
+
+@kernel()
+def fill_from_variance(
+    mean: FloatArray, variance: FloatArray, lower: FloatArray, upper: FloatArray, l: FloatArray, r: FloatArray
+) -> None:
+    """Into l and r: those of every mean and variance, NaN where there are none."""
+    nodes = workspace()
+    for k in range(mean.size):
+        i = k % lower.size
+        l[k], r[k] = _natural(mean[k], variance[k], lower[i], upper[i], nodes)
+
+
+@kernel()
+def fill_from_second(
+    mean: FloatArray, second: FloatArray, lower: FloatArray, upper: FloatArray, l: FloatArray, r: FloatArray
+) -> None:
+    """The same from second moments."""
+    nodes = workspace()
+    for k in range(mean.size):
+        i = k % lower.size
+        l[k], r[k] = _natural_from_second(mean[k], second[k], lower[i], upper[i], nodes)
