@@ -13,7 +13,7 @@ from pathlib import Path
 import mpmath as mp
 import numpy as np
 
-COUNTS = tuple(range(12, 68, 4))
+COUNTS = tuple(range(16, 68, 4))
 DIGITS = 40
 TARGET = Path(__file__).resolve().parent.parent / "src" / "nnbm" / "site" / "interval_table.npz"
 

@@ -73,7 +73,7 @@ def test_translation(eighths, slope, curvature):
         r = curvature if np.isfinite(upper - lower) else abs(curvature) + 1e-3
         here, there = Box(lower, upper).moments(slope, r), Box(lower + step, upper + step).moments(slope + r * step, r)
         scale = np.abs(here.cumulants) + here.variance ** (np.arange(1, 7) / 2)
-        drift = 1e-12 * (1 + abs(r * step) + abs(slope)) * (1 + 1 / r if r > 0 else 1)
+        drift = 1e-12 * (1 + abs(r * step) + abs(slope)) * (1 + 1 / max(r, 1e-3))
         moved = there.cumulants.copy()
         moved[0] -= step
         assert (np.abs(moved - here.cumulants)[1:] <= drift * scale[1:] * 10).all()

@@ -1,5 +1,7 @@
 """Exact draws of one variable: q(x; l, r) ∝ exp(l x - r x²/2) on its own domain, in every tail."""
 
-from nnbm.draw.half_line import excess, truncated_normal
+from nnbm.draw.box import box_draw, truncated_normal
+from nnbm.draw.half_line import excess, normal
+from nnbm.draw.interval import interval_draw
 
-__all__ = ["excess", "truncated_normal"]
+__all__ = ["box_draw", "excess", "interval_draw", "normal", "truncated_normal"]

@@ -11,20 +11,19 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from nnbm.arrays import FloatArray, as_floats, broadcast, forbid
+from nnbm.arrays import FloatArray
 from nnbm.kernels import kernel
-from nnbm.stream import Seed, Stream, StreamArray, exponential, load, next_bits, store, streams, uniform
+from nnbm.stream import Stream, exponential, next_bits, uniform
 
-__all__ = ["excess", "truncated_normal"]
+__all__ = ["excess", "half_line_draw", "normal"]
 
 _STRIPS = 512  # on each side of the mode
 _AREA = 0.0024545866509354908  # of one piece under exp(-x²/2); closes the strips with the tail (tests/draw)
 _FAR_WALL = 2.3  # beyond it a plain exponential proposal accepts 87% and better
 _GUIDE_CELLS = 2048
 
-_32 = np.uint64(32)
+_32, _63 = np.uint64(32), np.uint64(63)
 _LOW_HALF, _TWO_TO_32 = np.uint64(2**32 - 1), np.uint64(2**32)
 
 
@@ -129,44 +128,21 @@ def excess(wall: float, stream: Stream) -> tuple[float, Stream]:
 
 
 @kernel(error_model="numpy")
-def _fill(l: FloatArray, r: FloatArray, row: StreamArray, out: FloatArray) -> None:
-    stream = load(row)
-    for k in range(out.size):
-        scale = 1.0 / math.sqrt(r[k])
-        wall = -l[k] * scale
-        if wall < np.inf:
-            over, stream = excess(wall, stream)
-            out[k] = over * scale
-        else:
-            # r/l² is below all floats: an exponential of rate -l, exactly
-            over, stream = exponential(stream)
-            out[k] = over / -l[k]
-    store(stream, row)
+def half_line_draw(l: float, r: float, stream: Stream) -> tuple[float, Stream]:
+    """A draw from q(x; l, r) on x >= 0."""
+    scale = 1.0 / math.sqrt(r)
+    wall = -l * scale
+    if wall < np.inf:
+        over, stream = excess(wall, stream)
+        return over * scale, stream
+    # r/l² is below all floats: an exponential of rate -l, exactly
+    over, stream = exponential(stream)
+    return over / -l, stream
 
 
-def truncated_normal(
-    l: ArrayLike, r: ArrayLike, size: int | tuple[int, ...] | None = None, *, seed: Seed = None
-) -> FloatArray:
-    """Independent draws from q(x; l, r) ∝ exp(l x - r x²/2) on x >= 0, l and r > 0 broadcast to `size`.
-
-    In other words: normal of mean l/r and variance 1/r, truncated to x >= 0 (EQ 2). Refused where l/r is not a float.
-
-    >>> import numpy as np
-    >>> x = truncated_normal([-1e6, 0.0, 3.0], 1.0, size=(1000, 3), seed=0)
-    >>> bool((x > 0).all()), np.round(x.mean(axis=0)[1:], 1)
-    (True, array([0.8, 3. ]))
-    """
-    slope, curvature = broadcast(l=as_floats("l", l), r=as_floats("r", r))
-    forbid("r", curvature, curvature <= 0, "r must be positive", "Without it the density has no norm.")
-    with np.errstate(over="ignore", under="ignore"):
-        forbid("l", slope, slope / curvature == np.inf, "l/r must be a float", "Measure x in a larger unit.")
-    out = np.empty(slope.shape if size is None else size)
-    try:
-        slope, curvature = np.broadcast_to(slope, out.shape), np.broadcast_to(curvature, out.shape)
-    except ValueError as error:
-        raise ValueError(
-            f"size: l and r must broadcast to it, but size = {size} and their common shape is {slope.shape}. "
-            "Its last axes are theirs."
-        ) from error
-    _fill(slope.ravel(), curvature.ravel(), streams(seed, 1)[0], out.reshape(-1))
-    return out
+@kernel()
+def normal(stream: Stream) -> tuple[float, Stream]:
+    """A standard normal: a half-normal with a fair sign."""
+    size, stream = excess(0.0, stream)
+    bits, stream = next_bits(stream)
+    return (size if bits >> _63 else -size), stream

@@ -83,11 +83,11 @@ class Box:
         are `HalfLine`, bit by bit. What is not a float is refused or inf or 0, as there.
         """
         if not (is_plain(l) and is_plain(r) and _ends(l, r.shape) and _ends(l, self.lower.shape)):
-            l, r = (np.asarray(value, order="C") for value in self._checked(l, r))
+            l, r = (np.asarray(value, order="C") for value in self.checked(l, r))
         out = np.empty((7, *l.shape))
         flat = out.reshape(7, -1)
         if not fill_statistics(l.reshape(-1), r.reshape(-1), self.lower.reshape(-1), self.upper.reshape(-1), flat):
-            self._checked(l, r)  # the kernel looks at what it reads anyway; this finds the words
+            self.checked(l, r)  # the kernel looks at what it reads anyway; this finds the words
         return SiteMoments(out[0], out[1:])
 
     def largest_variance(self, low: FloatArray, high: FloatArray, r: FloatArray) -> FloatArray:
@@ -171,7 +171,7 @@ class Box:
             "Two points at the ends have the most variance.",
         )
 
-    def _checked(self, l: ArrayLike, r: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def checked(self, l: ArrayLike, r: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """l and r of one shape, or an error that names the first value which no site has."""
         slope, curvature, lower, upper = broadcast(
             l=as_floats("l", l), r=as_floats("r", r), lower=self.lower, upper=self.upper

@@ -16,26 +16,13 @@ from nnbm.kernels import kernel
 from nnbm.site.half_line_inverse import natural_from_second, natural_from_variance, second_minus_square
 from nnbm.site.half_line_statistics import higher, statistics
 from nnbm.site.interval_inverse import interval_natural
-from nnbm.site.interval_statistics import interval_higher, interval_statistics_in, product, workspace
+from nnbm.site.interval_statistics import interval_higher, interval_statistics_in, workspace
 from nnbm.site.moments import Statistics
+from nnbm.site.rounding import log_density_at, slope_at
 
 __all__ = ["box_statistics", "fill_from_second", "fill_from_variance", "fill_higher", "fill_statistics", "find_refused"]
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
-
-
-@kernel(error_model="numpy")
-def _slope_at(place: float, l: float, r: float) -> float:
-    """L - r place, the slope of the log-density there, rounded once."""
-    high, low = product(r, place)
-    return (l - high) - low
-
-
-@kernel(error_model="numpy")
-def _log_density_at(place: float, l: float, r: float) -> float:
-    """L place - r place²/2."""
-    high, low = product(r, place)
-    return place * ((l - 0.5 * high) - 0.5 * low)
 
 
 @kernel(error_model="numpy")
@@ -46,10 +33,10 @@ def _is_refused(l: float, r: float, lower: float, upper: float) -> bool:
     if lower == -np.inf and upper == np.inf:
         return not (r > 0.0 and abs(l / r) < np.inf)
     if upper == np.inf:
-        return not (r > 0.0 and -np.inf < _slope_at(lower, l, r) and _slope_at(lower, l, r) / r < np.inf)
+        return not (r > 0.0 and -np.inf < slope_at(lower, l, r) and slope_at(lower, l, r) / r < np.inf)
     if lower == -np.inf:
-        return not (r > 0.0 and _slope_at(upper, l, r) < np.inf and -_slope_at(upper, l, r) / r < np.inf)
-    width, slope = upper - lower, _slope_at(lower, l, r)
+        return not (r > 0.0 and slope_at(upper, l, r) < np.inf and -slope_at(upper, l, r) / r < np.inf)
+    width, slope = upper - lower, slope_at(lower, l, r)
     if r > 0.0:
         return not abs(slope) < np.inf
     return not (abs(slope * width) < np.inf and abs(r * width * width) < np.inf)
@@ -80,14 +67,14 @@ def _moved(found: Statistics, log_factor: float, place: float, sign: float) -> S
 def box_statistics(l: float, r: float, lower: float, upper: float, nodes: FloatArray) -> Statistics:
     """Ln Z1 and the first six cumulants of q(x; l, r) on lower <= x <= upper; `nodes` is a `workspace`."""
     if lower > -np.inf:
-        slope = _slope_at(lower, l, r)
+        slope = slope_at(lower, l, r)
         if upper < np.inf:
             found = interval_statistics_in(slope, r, upper - lower, nodes)
         else:
             found = statistics(slope, r)
-        return _moved(found, _log_density_at(lower, l, r), lower, 1.0)
+        return _moved(found, log_density_at(lower, l, r), lower, 1.0)
     if upper < np.inf:
-        return _moved(statistics(-_slope_at(upper, l, r), r), _log_density_at(upper, l, r), upper, -1.0)
+        return _moved(statistics(-slope_at(upper, l, r), r), log_density_at(upper, l, r), upper, -1.0)
     return _normal(l, r)
 
 
@@ -95,13 +82,13 @@ def box_statistics(l: float, r: float, lower: float, upper: float, nodes: FloatA
 def _higher(l: float, r: float, lower: float, upper: float, nodes: FloatArray, out: FloatArray) -> None:
     """Into out (2,): the seventh and the eighth cumulant in units of the standard deviation."""
     if lower > -np.inf:
-        slope = _slope_at(lower, l, r)
+        slope = slope_at(lower, l, r)
         if upper < np.inf:
             interval_higher(slope, r, upper - lower, nodes, out)
         else:
             higher(slope, r, out)
     elif upper < np.inf:
-        higher(-_slope_at(upper, l, r), r, out)
+        higher(-slope_at(upper, l, r), r, out)
         out[0] = -out[0]
     else:
         out[:] = 0.0
@@ -115,10 +102,10 @@ def _natural(mean: float, variance: float, lower: float, upper: float, nodes: Fl
             l, r = interval_natural(mean - lower, variance, upper - lower, nodes)
         else:
             l, r = natural_from_variance(mean - lower, variance)
-        return -_slope_at(lower, -l, r), r
+        return -slope_at(lower, -l, r), r
     if upper < np.inf:
         l, r = natural_from_variance(upper - mean, variance)
-        return -_slope_at(upper, l, r), r
+        return -slope_at(upper, l, r), r
     return (mean / variance, 1.0 / variance) if variance > 0.0 else (np.nan, np.nan)
 
 

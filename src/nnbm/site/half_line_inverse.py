@@ -19,6 +19,7 @@ from nnbm.site.half_line_statistics import (
     from_table,
     tail_polynomial,
 )
+from nnbm.site.rounding import product
 
 __all__ = [
     "fill_from_second",
@@ -32,18 +33,13 @@ __all__ = [
 _NODE_SHARE: FloatArray = TAYLOR[:, 2] / TAYLOR[:, 1] ** 2  # variance / mean², falling with z
 _SHARE_AT_TABLE_END = float(_NODE_SHARE[-1])
 _NEWTON_STEPS, _LAST_STEP = 6, 1e-8  # convergence is quadratic: after a step below 1e-8 rounding is reached
-_VELTKAMP = 134217729.0  # 2^27 + 1
 _NORMAL_SHARE = 1e-100  # of variance in mean²: below it r = 1/variance and l = mean/variance to the last digit
 
 
 @kernel()
 def second_minus_square(second: float, mean: float, times: float) -> float:
-    """Times mean² - second without rounding the square (Dekker's product); times is 1 or 2."""
-    square = mean * mean
-    shifted = _VELTKAMP * mean
-    high = shifted - (shifted - mean)
-    low = mean - high
-    rest = ((high * high - square) + 2.0 * high * low) + low * low
+    """Times mean² - second without rounding the square; times is 1 or 2."""
+    square, rest = product(mean, mean)
     return (times * square - second) + times * rest
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from nnbm.arrays import FloatArray
 from nnbm.kernels import kernel
 from nnbm.site.half_line_inverse import natural_from_variance
-from nnbm.site.interval_statistics import FAR, far_depth, product, unit_nodes
+from nnbm.site.interval_statistics import FAR, far_depth, unit_nodes
+from nnbm.site.rounding import product, slope_at
 
 __all__ = ["gap_below_two_points", "interval_natural"]
 
@@ -159,5 +160,4 @@ def interval_natural(mean: float, variance: float, width: float, nodes: FloatArr
     l, r = _natural_near(width - mean, variance, width, nodes)
     if not -np.inf < r < np.inf:
         return l, r
-    high, low = product(r, width)
-    return (high - l) + low, r
+    return -slope_at(width, l, r), r

@@ -18,6 +18,7 @@ from nnbm.arrays import FloatArray
 from nnbm.kernels import kernel
 from nnbm.site.half_line_statistics import higher, statistics
 from nnbm.site.moments import Statistics
+from nnbm.site.rounding import tilt_and_slope
 
 __all__ = [
     "FAR",
@@ -25,7 +26,6 @@ __all__ = [
     "interval_higher",
     "interval_statistics",
     "interval_statistics_in",
-    "product",
     "unit_nodes",
     "workspace",
 ]
@@ -39,7 +39,6 @@ FAR = 55.0  # -ln of the density, relative to its peak, at a wall that is out of
 _DEEP = 75.0  # where a panel of a density with mass at both ends is cut
 _ONE_PANEL = 64.0  # variation of the log-density that one panel with mass at both ends may have
 _MOST_NODES = 2 * int(_COUNTS[-1])
-_VELTKAMP = 134217729.0  # 2^27 + 1
 
 
 def _rule_by_variation() -> FloatArray:
@@ -48,17 +47,6 @@ def _rule_by_variation() -> FloatArray:
 
 
 _RULE = _rule_by_variation()
-
-
-@kernel()
-def product(a: float, b: float) -> tuple[float, float]:
-    """The product of a and b as the unevaluated sum of two floats (Dekker); without the second beyond 1e300."""
-    high = a * b
-    a_shifted, b_shifted = _VELTKAMP * a, _VELTKAMP * b
-    a_high, b_high = a_shifted - (a_shifted - a), b_shifted - (b_shifted - b)
-    a_low, b_low = a - a_high, b - b_high
-    low = ((a_high * b_high - high) + a_high * b_low + a_low * b_high) + a_low * b_low
-    return high, low if -np.inf < low < np.inf else 0.0
 
 
 @kernel(error_model="numpy")
@@ -155,7 +143,7 @@ def far_depth(l: float, r: float, width: float) -> float:
 def _from_near_end(l: float, r: float, width: float, tilt: float, far: float, nodes: FloatArray) -> Statistics:
     """Where the density is larger at 0 than at `width`: tilt = l - r width/2 <= 0; far = l - r width."""
     if far_depth(l, r, width) > FAR:
-        return statistics(l, r)
+        return statistics(l, abs(r))  # -0.0 has no square root of use
     found = _unit_statistics(-l * width, far * width, r * width * width, tilt * width, nodes)
     w2 = width * width
     w3 = w2 * width
@@ -170,13 +158,6 @@ def _from_near_end(l: float, r: float, width: float, tilt: float, far: float, no
     )
 
 
-@kernel(error_model="numpy")
-def tilt_and_far(l: float, r: float, width: float) -> tuple[float, float]:
-    """L - r width/2 and l - r width, each rounded once."""
-    high, low = product(r, width)
-    return (l - 0.5 * high) - 0.5 * low, (l - high) - low
-
-
 @kernel()
 def workspace() -> FloatArray:
     """Where the kernels of this file keep their nodes: (3, nodes), to be made once for many sites."""
@@ -186,7 +167,7 @@ def workspace() -> FloatArray:
 @kernel(error_model="numpy")
 def interval_statistics_in(l: float, r: float, width: float, nodes: FloatArray) -> Statistics:
     """`interval_statistics` with a `workspace`."""
-    tilt, far = tilt_and_far(l, r, width)
+    tilt, far = tilt_and_slope(width, l, r)
     if not tilt > 0.0:
         return _from_near_end(l, r, width, tilt, far, nodes)
     found = _from_near_end(-far, r, width, -tilt, -l, nodes)
@@ -236,11 +217,11 @@ def _unit_higher(near: float, far: float, r: float, tilt: float, nodes: FloatArr
 @kernel(error_model="numpy")
 def interval_higher(l: float, r: float, width: float, nodes: FloatArray, out: FloatArray) -> None:
     """Into out (2,): the seventh and the eighth cumulant in units of the standard deviation."""
-    tilt, far = tilt_and_far(l, r, width)
+    tilt, far = tilt_and_slope(width, l, r)
     if tilt > 0.0:
         interval_higher(-far, r, width, nodes, out)
         out[0] = -out[0]
     elif far_depth(l, r, width) > FAR:
-        higher(l, r, out)
+        higher(l, abs(r), out)
     else:
         _unit_higher(-l * width, far * width, r * width * width, tilt * width, nodes, out)
