@@ -137,6 +137,14 @@ def test_shape_of_the_density(point):
         assert here.k2 <= min(1 / r, 1 / 12) * (1 + 1e-14)
 
 
+def test_what_is_beyond_floats_is_0_or_inf():
+    for width in (1e-120, 1e-60, 1e60, 1e120):
+        for slope, curvature in [(0.0, 0.0), (1.0, 2.0), (-3.0, -6.0), (2.0, -5.0), (0.0, 1e3)]:
+            found = interval_statistics(slope / width, curvature / width / width, width)
+            assert not np.isnan(found).any()
+            assert found.k1 / width == pytest.approx(interval_statistics(slope, curvature, 1.0).k1, rel=1e-12)
+
+
 def test_numbers_that_are_none_come_back_as_none():
     for l, r, width in [(np.nan, 1.0, 1.0), (1.0, np.nan, 1.0), (np.nan, -1.0, 1.0), (1.0, 1.0, np.nan)]:
         assert np.isnan(interval_statistics(l, r, width).k2)

@@ -91,7 +91,7 @@ def _higher(l: float, r: float, lower: float, upper: float, nodes: FloatArray, o
         higher(-slope_at(upper, l, r), r, out)
         out[0] = -out[0]
     else:
-        out[:] = 0.0
+        out[0], out[1] = 0.0, 0.0
 
 
 @kernel(error_model="numpy")
@@ -150,10 +150,11 @@ def find_refused(l: FloatArray, r: FloatArray, lower: FloatArray, upper: FloatAr
 @kernel()
 def fill_higher(l: FloatArray, r: FloatArray, lower: FloatArray, upper: FloatArray, out: FloatArray) -> None:
     """Into out (2, l.size): the seventh and the eighth in units of the standard deviation."""
-    nodes = workspace()
+    nodes, found = workspace(), np.empty(2)
     for k in range(l.size):
         i = k % lower.size
-        _higher(l[k], r[k], lower[i], upper[i], nodes, out[:, k])
+        _higher(l[k], r[k], lower[i], upper[i], nodes, found)
+        out[0, k], out[1, k] = found[0], found[1]
 
 
 @kernel()

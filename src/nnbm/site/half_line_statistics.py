@@ -143,7 +143,7 @@ def _higher_from_tail(l: float, r: float, out: FloatArray) -> None:
     """Into out (2,): the derivatives by l of the tail's sixth cumulant, 120 sum_j c_j (64 r)^j / (-l)^(6 + 2j)."""
     e = -1.0 / l
     t = 64.0 * r * e * e
-    out[:] = 0.0
+    out[0], out[1] = 0.0, 0.0
     for j in range(_TAIL.shape[1] - 1, -1, -1):
         power = 6.0 + 2.0 * j
         out[0] = out[0] * t + _TAIL[6, j] * power
@@ -179,7 +179,7 @@ def _higher_from_hazard(z: float, out: FloatArray) -> None:
             choose *= (n - j) / (j + 1.0)
         h[n + 1] = -total
         u[n + 1] = h[n + 1] + (1.0 if n == 0 else 0.0)
-    out[:] = h[6:]
+    out[0], out[1] = h[6], h[7]
 
 
 @kernel(error_model="numpy")
@@ -203,8 +203,10 @@ def higher(l: float, r: float, out: FloatArray) -> None:
 @kernel()
 def fill_higher(l: FloatArray, r: FloatArray, out: FloatArray) -> None:
     """`higher` of all, into out (2, count)."""
+    found = np.empty(2)
     for k in range(l.size):
-        higher(l[k], r[k], out[:, k])
+        higher(l[k], r[k], found)
+        out[0, k], out[1, k] = found[0], found[1]
 
 
 @kernel(error_model="numpy")

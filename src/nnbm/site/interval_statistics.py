@@ -145,16 +145,15 @@ def _from_near_end(l: float, r: float, width: float, tilt: float, far: float, no
     if far_depth(l, r, width) > FAR:
         return statistics(l, abs(r))  # -0.0 has no square root of use
     found = _unit_statistics(-l * width, far * width, r * width * width, tilt * width, nodes)
-    w2 = width * width
-    w3 = w2 * width
+    # a factor at a time: 0 times a power of the width that is inf would be NaN
     return Statistics(
         found.log_partition + math.log(width),
         found.k1 * width,
-        found.k2 * w2,
-        found.k3 * w3,
-        found.k4 * w2 * w2,
-        found.k5 * w2 * w3,
-        found.k6 * w3 * w3,
+        found.k2 * width * width,
+        found.k3 * width * width * width,
+        found.k4 * width * width * width * width,
+        found.k5 * width * width * width * width * width,
+        found.k6 * width * width * width * width * width * width,
     )
 
 
@@ -168,9 +167,12 @@ def workspace() -> FloatArray:
 def interval_statistics_in(l: float, r: float, width: float, nodes: FloatArray) -> Statistics:
     """`interval_statistics` with a `workspace`."""
     tilt, far = tilt_and_slope(width, l, r)
-    if not tilt > 0.0:
-        return _from_near_end(l, r, width, tilt, far, nodes)
-    found = _from_near_end(-far, r, width, -tilt, -l, nodes)
+    reflected = tilt > 0.0
+    if reflected:
+        l, far = -far, -l
+    found = _from_near_end(l, r, width, -abs(tilt), far, nodes)
+    if not reflected:
+        return found
     return Statistics(
         found.log_partition + tilt * width,
         width - found.k1,
@@ -209,7 +211,7 @@ def _unit_higher(near: float, far: float, r: float, tilt: float, nodes: FloatArr
         for k in range(9):
             moments[k] += power
             power *= d
-    m3, m4, m5, m6, m7, m8 = moments[3:]
+    m3, m4, m5, m6, m7, m8 = moments[3], moments[4], moments[5], moments[6], moments[7], moments[8]
     out[0] = m7 - 21.0 * m5 - 35.0 * m4 * m3 + 210.0 * m3
     out[1] = m8 - 28.0 * m6 - 56.0 * m5 * m3 - 35.0 * m4 * m4 + 420.0 * m4 + 560.0 * m3 * m3 - 630.0
 
@@ -218,10 +220,12 @@ def _unit_higher(near: float, far: float, r: float, tilt: float, nodes: FloatArr
 def interval_higher(l: float, r: float, width: float, nodes: FloatArray, out: FloatArray) -> None:
     """Into out (2,): the seventh and the eighth cumulant in units of the standard deviation."""
     tilt, far = tilt_and_slope(width, l, r)
-    if tilt > 0.0:
-        interval_higher(-far, r, width, nodes, out)
-        out[0] = -out[0]
-    elif far_depth(l, r, width) > FAR:
+    reflected = tilt > 0.0
+    if reflected:
+        l, far = -far, -l
+    if far_depth(l, r, width) > FAR:
         higher(l, abs(r), out)
     else:
-        _unit_higher(-l * width, far * width, r * width * width, tilt * width, nodes, out)
+        _unit_higher(-l * width, far * width, r * width * width, -abs(tilt) * width, nodes, out)
+    if reflected:
+        out[0] = -out[0]
