@@ -136,7 +136,7 @@ def linear_response(data: Data) -> Parameters:
 def naive(data: Data) -> Parameters:
     """Naive mean field of truncated normals (l, r): w_ij = (C^{-1})_ij, w_ii = r_i, b_i = l_i + sum w_ij m_j."""
     m, e = data.moments.mean, data.moments.edges
-    l, r = sites_of(m, data.moments.variance)
+    l, r = sites_of(data.moments)
     couplings = data.precision[e.i, e.j]
     return Parameters(e, l + e.pulls(couplings, m), r, couplings)
 

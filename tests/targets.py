@@ -18,14 +18,19 @@ class Exact:
 
 
 @functools.cache
-def integrate(model: nnbm.NNBM, upper: float, nodes: int = 96) -> Exact:
-    """Moments by tensor Gauss-Legendre on [0, upper]^n (composite, four panels); independent of nnbm's own sites."""
+def integrate(model: nnbm.NNBM, upper: float, nodes: int = 96, lower: float = 0.0) -> Exact:
+    """Moments by tensor Gauss-Legendre (composite, four panels); independent of nnbm's own sites.
+
+    Between the model's ends, or where there is none between `lower` and `upper`.
+    """
     points, weights = np.polynomial.legendre.leggauss(nodes // 4)
-    panel = upper / 4
-    x = np.concatenate([panel * (k + 0.5 * (points + 1)) for k in range(4)])
-    w = np.tile(weights * panel / 2, 4)
-    grid = np.stack(np.meshgrid(*[x] * model.n, indexing="ij"), axis=-1).reshape(-1, model.n)
-    mass = np.stack(np.meshgrid(*[w] * model.n, indexing="ij"), axis=-1).reshape(-1, model.n).prod(axis=1)
+    axes, shares = [], []
+    for low, high in zip(np.maximum(model.lower, lower), np.minimum(model.upper, upper), strict=True):
+        panel = (high - low) / 4
+        axes.append(np.concatenate([low + panel * (k + 0.5 * (points + 1)) for k in range(4)]))
+        shares.append(np.tile(weights * panel / 2, 4))
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, model.n)
+    mass = np.stack(np.meshgrid(*shares, indexing="ij"), axis=-1).reshape(-1, model.n).prod(axis=1)
     log_density = -model.energy(grid)
     top = log_density.max()
     mass = mass * np.exp(log_density - top)
@@ -53,11 +58,44 @@ def small_models() -> dict[str, tuple[nnbm.NNBM, float]]:
     }
 
 
+INFINITE = np.inf
+
+
+def box_models() -> dict[str, tuple[nnbm.NNBM, float, float]]:
+    """name -> (model between other ends than 0 and infinity, lower and upper end of its mass)."""
+    pair, triple = [[1.0, -0.6], [-0.6, 1.5]], [[1.0, 0.5, -0.4], [0.5, 1.2, 0.3], [-0.4, 0.3, 0.9]]
+    strong = [[1.0, 1.6, 0.9], [1.6, 1.0, 1.4], [0.9, 1.4, 1.0]]
+    return {
+        "interval": (nnbm.NNBM([1.5], [[1.0]], lower=-0.5, upper=2.0), -1, 2),
+        "interval, two humps": (nnbm.NNBM([-2.2], [[-3.0]], lower=0.5, upper=2.0), 0, 2),
+        "interval, flat": (nnbm.NNBM([0.0], [[0.0]], lower=-1.0, upper=3.0), -1, 3),
+        "interval, far tail": (nnbm.NNBM([-40.0], [[1.0]], lower=1.0, upper=2.0), 1, 2),
+        "no ends": (nnbm.NNBM([0.7], [[2.0]], lower=-INFINITE), -7, 8),
+        "upper end only": (nnbm.NNBM([0.7], [[2.0]], lower=-INFINITE, upper=-1.0), -9, 0),
+        "pair, one of each": (nnbm.NNBM([0.5, -0.3], pair, lower=[-INFINITE, -1.0], upper=[INFINITE, 1.0]), -14, 16),
+        "pair, mirrored": (nnbm.NNBM([-0.5, 0.3], pair, lower=-INFINITE, upper=[0.0, 0.4]), -16, 1),
+        "pair, attracting": (nnbm.NNBM([0.2, 0.1], [[-0.5, -2.0], [-2.0, 0.0]], lower=-1.0, upper=[1.0, 0.8]), -1, 1),
+        "triple, in a cube": (nnbm.NNBM([0.2, 0.4, -0.5], triple, lower=-1.0, upper=2.0), -1, 2),
+        "triple, mixed ends": (
+            nnbm.NNBM([0.2, 0.4, -0.5], triple, lower=[0.0, -INFINITE, -1.0], upper=[INFINITE, INFINITE, 1.0]),
+            -14,
+            14,
+        ),
+        "triple, competing": (
+            nnbm.NNBM([0.6, 0.3, 0.2], strong, lower=[0.0, 0.0, -2.0], upper=[INFINITE, 3.0, 1.0]),
+            -2,
+            10,
+        ),
+    }
+
+
 def copies(model: nnbm.NNBM, count: int) -> nnbm.NNBM:
     """`count` unconnected copies as one sparse model: independent chains for the price of one."""
     from scipy import sparse
 
-    return nnbm.NNBM(np.tile(model.bias, count), sparse.kron(sparse.eye_array(count), model.coupling, format="csr"))
+    ends = {"lower": np.tile(model.lower, count), "upper": np.tile(model.upper, count)}
+    coupling = sparse.kron(sparse.eye_array(count), model.coupling, format="csr")
+    return nnbm.NNBM(np.tile(model.bias, count), coupling, **ends)
 
 
 def digits_for(z: float) -> int:

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from nnbm.copositive import Copositivity, Verdict, definite, descent, examine
+from nnbm.copositive import Copositivity, Verdict, definite, descent, examine, examine_in_box
 
 FINITE = (Verdict.POSITIVE_DEFINITE, Verdict.COPOSITIVE)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -461,3 +461,53 @@ def test_a_million_variables(coupling, expected):
     found = judge(matrix)
     assert time.perf_counter() - start < (5 if expected in FINITE else 30)
     assert found.verdict is expected
+
+
+# Between other ends ------------------------------------------------------------------------------------------
+
+
+@given(couplings(st.integers(1, 3).map(float), st.integers(-3, 3).map(float), largest=4), st.data())
+@settings(max_examples=150)
+def test_between_other_ends_it_is_copositivity_on_every_orthant_of_the_open_directions(matrix, data):
+    n = len(matrix)
+    kinds = np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))  # up, down, both ways, bounded
+    lower = np.where((kinds == 1) | (kinds == 2), -np.inf, 0.0)
+    upper = np.where((kinds == 0) | (kinds == 2), np.inf, 1.0)
+    found, moving = examine_in_box(matrix, lower, upper), np.flatnonzero(kinds < 3)
+    ways = [{0: (1.0,), 1: (-1.0,), 2: (1.0, -1.0)}[int(kinds[k])] for k in moving]
+    part = matrix[np.ix_(moving, moving)]
+    finite = all(strictly_copositive(part * np.outer(signs, signs)) for signs in itertools.product(*ways))
+    assert (found.witness is None) == finite
+    assert found.verdict is not Verdict.UNPROVEN
+    if found.witness is not None:
+        x = found.witness
+        assert x @ matrix @ x <= 1e-12
+        assert np.abs(x).sum() == pytest.approx(1.0)
+        assert (x[kinds == 0] >= 0).all()
+        assert (x[kinds == 1] <= 0).all()
+        assert (x[kinds == 3] == 0).all()
+    as_sparse = examine_in_box(sparse.csr_array(matrix), lower, upper)
+    assert as_sparse.verdict is found.verdict
+
+
+def test_positive_definite_is_said_of_the_whole_matrix_only():
+    w = np.array([[1.0, -2.0], [-2.0, 1.0]])
+    half, ends = examine_in_box(w, np.zeros(2), np.array([np.inf, 1.0])), (np.full(2, -np.inf), np.full(2, np.inf))
+    assert half.verdict is Verdict.COPOSITIVE
+    assert examine_in_box(w, np.zeros(2), np.ones(2)).verdict is Verdict.BOUNDED
+    assert examine_in_box(np.eye(2), *ends).verdict is Verdict.POSITIVE_DEFINITE
+    assert examine_in_box(w, *ends).verdict is Verdict.NOT_COPOSITIVE
+
+
+def test_many_variables_without_ends_are_undecided_rather_than_guessed():
+    n = 2500
+    rng = np.random.default_rng(0)
+    i, j = rng.integers(n, size=(2, 6 * n))
+    entries = sparse.coo_array((np.full(6 * n, 0.9), (i, j)), shape=(n, n)).tocsr()
+    w = sparse.csr_array(entries + entries.T)
+    w.setdiag(5.0)
+    w.sort_indices()
+    lower = np.where(np.arange(n) == 0, -np.inf, 0.0)
+    found = examine_in_box(w, lower, np.full(n, np.inf))
+    assert found.verdict is Verdict.UNPROVEN
+    assert examine(w).verdict is Verdict.COPOSITIVE

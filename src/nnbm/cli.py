@@ -210,13 +210,20 @@ def infer(
 )
 def fit(
     table: Annotated[
-        Path, typer.Argument(help="Nonnegative measurements: csv, tsv, txt or npy.", exists=True, dir_okay=False)
+        Path,
+        typer.Argument(
+            help="Measurements, nonnegative or between --lower and --upper: csv, tsv, txt or npy.",
+            exists=True,
+            dir_okay=False,
+        ),
     ],
     method: Annotated[
         str, typer.Option(help="auto, pseudolikelihood, score_matching, likelihood, isusp, ...")
     ] = "auto",
     columns: Annotated[str | None, typer.Option(help="Names of the columns to use, with commas.")] = None,
     ridge: Annotated[float, typer.Option(min=0.0, help="Pulls couplings towards 0: 0.01 is mild, 1 strong.")] = 0.0,
+    lower: Annotated[float, typer.Option(help="Lower end of every column; -inf for none.")] = 0.0,
+    upper: Annotated[float, typer.Option(help="Upper end of every column; inf for none.")] = float("inf"),
     seed: Seed = 0,
     figure: FigureFile = None,
     output: Annotated[
@@ -235,7 +242,8 @@ def fit(
     console = Console()
     read = data.read_table(table, None if columns is None else [name.strip() for name in columns.split(",")])
     with _unreliable_is_exit_1():
-        fitted = nnbm.NonnegativeBoltzmann(method, ridge=ridge, seed=seed).fit(read.values, names=read.names)
+        est = nnbm.NonnegativeBoltzmann(method, ridge=ridge, seed=seed, lower=lower, upper=upper)
+        fitted = est.fit(read.values, names=read.names)
         console.print(report.fit_table(fitted))
         if output is not None:
             fitted.save(output)

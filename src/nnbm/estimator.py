@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nnbm.arrays import FloatArray, IntArray, as_floats, as_whole
+from nnbm.ends import checked_ends
 from nnbm.errors import UnreliableWarning
 from nnbm.learning.edges import EdgeSet, checked_edges
 from nnbm.learning.fit import MOMENT_METHODS, Fitted, Request, fit, fit_moments
@@ -24,6 +25,7 @@ from nnbm.learning.pseudolikelihood import conditional_means, log_pseudolikeliho
 from nnbm.learning.rows import Rows
 from nnbm.model import NNBM, Coupling
 from nnbm.sampling.sample import sample
+from nnbm.site import site_between
 from nnbm.store import StoredFit, load_fit, save_fit
 from nnbm.stream import Seed
 
@@ -40,7 +42,8 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
     consistent, with standard errors); "isusp", "susp", "ep", "downs" (from moments alone, in milliseconds, biased),
     "ascent" (the paper's climb). edges: None leaves every pair free; arrays (i, j) only those pairs. ridge: pulls
     couplings, measured in units of the variables' means, towards 0 (0.01 is mild, 1 strong). seed: of the draws that
-    "likelihood" takes.
+    "likelihood" takes. lower, upper: ends of the variables, one number or (n,), infinite where there is none: doubly
+    truncated normals.
 
     After fit: `model_`, `bias_` (n,), `coupling_` (n, n; sparse where not all pairs are edges), `standard_errors_`
     (the same two, `.bias` and `.coupling`; None for biased methods), `edges_` (i, j), `report_` (what was done, in
@@ -58,23 +61,34 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
     Pseudo-likelihood is consistent, and near the statistical floor when rows are many.
     """
 
-    def __init__(self, method: str = "auto", *, edges: Any = None, ridge: float = 0.0, seed: Seed = 0) -> None:
+    def __init__(
+        self,
+        method: str = "auto",
+        *,
+        edges: Any = None,
+        ridge: float = 0.0,
+        seed: Seed = 0,
+        lower: ArrayLike = 0.0,
+        upper: ArrayLike = np.inf,
+    ) -> None:
         self.method = method
         self.edges = edges
         self.ridge = ridge
         self.seed = seed
+        self.lower = lower
+        self.upper = upper
 
     def fit(
         self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None, *, names: Sequence[str] = ()
     ) -> Self:
-        """Learn from a table X (rows, n), x >= 0; weights count like repeats of a row. y is ignored.
+        """Learn from a table X (rows, n) within the ends; weights count like repeats of a row. y is ignored.
 
         names: of the columns, where X is an array; a data frame brings its own.
         """
         with self._all_or_nothing():
             table = self._table(X, reset=True)
             self._name(names)
-            rows = Rows.checked(table, weights=sample_weight, names=self._names)
+            rows = self._rows(table, sample_weight, varying=True)
             self._keep(fit(rows, self._free(rows.n), self._request), f"{rows.count} rows")
             self.__dict__.pop("moments_", None)  # of another table
         return self
@@ -89,7 +103,7 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
         with self._all_or_nothing():
             first = not hasattr(self, "moments_")
             table = self._table(X, reset=first)
-            rows = Rows.checked(table, weights=sample_weight, names=self._names, varying=False)
+            rows = self._rows(table, sample_weight)
             new = moments(rows, self._free(rows.n))
             self.moments_: Moments = new if first else self.moments_.merged(new)
         return self._learn_from_moments(f"{self.moments_.total:g} rows in parts")
@@ -107,13 +121,14 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
         """
         self._require_moments_suffice()
         with self._all_or_nothing():
-            center, spread = checked_moments(mean, covariance, rows)
+            center, spread = checked_moments(mean, covariance, rows, lower=self.lower, upper=self.upper)
             self.n_features_in_ = center.size
             self.__dict__.pop("feature_names_in_", None)
             self._name(names or _labels(covariance) or _labels(mean))
             free = self._free(center.size)
             variance = np.diagonal(spread).copy()
-            self.moments_ = Moments(free, float(rows), center, variance, spread[free.i, free.j])
+            site = site_between(*checked_ends(self.lower, self.upper, center.size))
+            self.moments_ = Moments(free, float(rows), center, variance, spread[free.i, free.j], site)
             self._learn_from_moments("moments" if np.isinf(rows) else f"moments of {rows:g} rows")
             if np.isinf(rows):
                 del self.moments_  # further rows would weigh nothing beside them
@@ -179,6 +194,7 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
                 all_pairs=self.edges is None,
                 report=self.report_,
                 seed=self.seed if isinstance(self.seed, int) else None,
+                site=self.model_.site,
                 moments=getattr(self, "moments_", None),
             ),
             path,
@@ -190,7 +206,8 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
         stored = load_fit(path)
         edges = stored.parameters.edges
         free = None if stored.all_pairs else (edges.i, edges.j)
-        est = cls(stored.requested, edges=free, ridge=stored.ridge, seed=stored.seed)
+        ends = stored.site.lower, stored.site.upper
+        est = cls(stored.requested, edges=free, ridge=stored.ridge, seed=stored.seed, lower=ends[0], upper=ends[1])
         est.n_features_in_ = edges.n
         if stored.names:
             est.feature_names_in_ = np.array(stored.names, dtype=object)
@@ -249,7 +266,12 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
     def _read(self, X: ArrayLike) -> Rows:
         """New rows for a fitted model: checked, but they need not vary."""
         check_is_fitted(self)
-        return Rows.checked(self._table(X, reset=False), names=self._names, varying=False)
+        return self._rows(self._table(X, reset=False))
+
+    def _rows(self, table: FloatArray, weights: ArrayLike | None = None, *, varying: bool = False) -> Rows:
+        return Rows.checked(
+            table, weights=weights, names=self._names, varying=varying, lower=self.lower, upper=self.upper
+        )
 
     def _table(self, X: ArrayLike, *, reset: bool) -> FloatArray:
         """X as numbers, its columns' names remembered (`reset`) or compared."""
@@ -279,9 +301,9 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
         return hasattr(self, "model_")
 
     def __sklearn_tags__(self) -> Tags:
-        """Nonnegative tables only."""
+        """Nonnegative tables only, if that is where the variables live."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
+        tags.input_tags.positive_only = bool(np.all(np.asarray(self.lower) >= 0.0))
         return tags
 
 

@@ -1,4 +1,4 @@
-"""The model: p(x) = exp(b.x - 1/2 x'Wx) / Z on x >= 0 (EQ 1)."""
+"""The model: p(x) = exp(b.x - 1/2 x'Wx) / Z on x >= 0 (EQ 1), or between other ends."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nnbm.arrays import FloatArray, IntArray, as_floats, as_reals, as_sparse_floats, as_whole, first_place, forbid
-from nnbm.copositive import Copositivity, examine
+from nnbm.copositive import Copositivity, examine_in_box
+from nnbm.ends import checked_ends, checked_points
 from nnbm.errors import NotCopositive
+from nnbm.site import Site, site_between
 
 __all__ = ["NNBM", "Coupling"]
 
@@ -25,11 +27,14 @@ _ASYMMETRY = 1e-10  # relative to sqrt(w_ii w_jj); what rounding in A'A can leav
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NNBM:
-    """A Nonnegative Boltzmann machine: p(x) ∝ exp(b.x - 1/2 x'Wx) on x >= 0 (EQ 1).
+    """A Nonnegative Boltzmann machine: p(x) ∝ exp(b.x - 1/2 x'Wx) on x >= 0 (EQ 1), or on lower <= x <= upper.
 
     bias: (n,). coupling: (n, n), symmetric with positive diagonal, strictly copositive; a dense array or any
-    scipy.sparse matrix, copied and kept in its kind (sparse as CSR; explicit zeros are not edges). names: (n,)
-    labels used in tables, figures and messages; None takes those of a labelled table (pandas), if they are strings.
+    scipy.sparse matrix, copied and kept in its kind (sparse as CSR; explicit zeros are not edges). lower, upper: the
+    ends of every variable, (n,) or one number for all, infinite where there is none: doubly truncated normals. A
+    variable with two ends may have any w_ii, and x'Wx > 0 is needed only along directions that never leave the box.
+    names: (n,) labels used in tables, figures and messages; None takes those of a labelled table (pandas), if they are
+    strings.
     Attributes cannot be set and every array is read-only, the three inside a sparse coupling included; SciPy's sparse
     object around them cannot be sealed, so do not assign to it.
 
@@ -43,32 +48,49 @@ class NNBM:
     ...
     nnbm.errors.NotCopositive: coupling: x'Wx > 0 is needed for every x >= 0, or Z is infinite, but x[0] = 0.5, \
 x[1] = 0.5 has x'Wx = -0.5. Raise the diagonal or weaken the negative couplings along that direction.
+    >>> NNBM([0, 0], [[1, -2], [-2, 1]], upper=3.0)
+    NNBM(n=2, edges=1, dense, bounded)
     """
 
     bias: FloatArray
     coupling: Coupling
+    lower: FloatArray
+    upper: FloatArray
     names: tuple[str, ...]
     copositivity: Copositivity  # how we know that Z is finite, or that we do not
 
-    def __init__(self, bias: ArrayLike, coupling: ArrayLike | Any, *, names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        bias: ArrayLike,
+        coupling: ArrayLike | Any,
+        *,
+        lower: ArrayLike = 0.0,
+        upper: ArrayLike = np.inf,
+        names: Sequence[str] | None = None,
+    ) -> None:
         labels = names if names is not None else _labels(bias, coupling)
         b = as_floats("bias", bias)
         if b.ndim != 1 or b.size == 0:
             raise ValueError(f"bias: one number per variable, shape (n,), is needed; its shape is {b.shape}.")
+        low, high = checked_ends(lower, upper, b.size)
         w = _sparse_coupling(coupling) if sparse.issparse(coupling) else _dense_coupling(coupling)
         if w.shape[0] != b.size:
             raise ValueError(
                 f"bias, coupling: they must speak of the same n variables, but bias has {b.size} and coupling "
                 f"{w.shape[0]}. Check which one was cut or transposed."
             )
-        copositivity = examine(w)
+        _check_diagonal(w.diagonal(), low, high)
+        copositivity = examine_in_box(w, low, high)
         if copositivity.witness is not None:
-            _refuse(w, copositivity.witness)
+            nonnegative = (low >= 0.0).all() and np.isposinf(high).all()
+            _refuse(w, copositivity.witness, "x >= 0" if nonnegative else "direction x that never leaves the box")
         b = b.copy()
         b.flags.writeable = False
         # frozen: the only place where attributes are set
         object.__setattr__(self, "bias", b)
         object.__setattr__(self, "coupling", w)
+        object.__setattr__(self, "lower", low)
+        object.__setattr__(self, "upper", high)
         object.__setattr__(self, "names", _checked_names(labels, b.size))
         object.__setattr__(self, "copositivity", copositivity)
 
@@ -81,6 +103,16 @@ x[1] = 0.5 has x'Wx = -0.5. Raise the diagonal or weaken the negative couplings 
     def diagonal(self) -> FloatArray:
         """(n,) the w_ii."""
         return np.asarray(self.coupling.diagonal())
+
+    @cached_property
+    def site(self) -> Site:
+        """One variable as inference and estimators see it: ln Z1, moments and their inverse between its ends."""
+        return site_between(self.lower, self.upper)
+
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether every variable lives on x >= 0, without an upper end."""
+        return bool((self.lower == 0.0).all() and np.isposinf(self.upper).all())
 
     @cached_property
     def edges(self) -> tuple[IntArray, IntArray]:
@@ -123,8 +155,9 @@ x[1] = 0.5 has x'Wx = -0.5. Raise the diagonal or weaken the negative couplings 
             raise IndexError(f"site: 0 to {self.n - 1} is meant, but site = {chosen}.")
         i = chosen % self.n
         others = self._with_last_axis(x).copy()
-        others[..., i] = 0.0
+        others[..., i] = np.clip(0.0, self.lower[i], self.upper[i])
         others = self._points(others)
+        others[..., i] = 0.0
         row = self.coupling[[i], :]
         return np.asarray(self.bias[i] - (row @ others.reshape(-1, self.n).T).reshape(others.shape[:-1])), float(
             self.diagonal[i]
@@ -140,9 +173,7 @@ x[1] = 0.5 has x'Wx = -0.5. Raise the diagonal or weaken the negative couplings 
         return points
 
     def _points(self, x: ArrayLike) -> FloatArray:
-        points = as_floats("x", self._with_last_axis(x))
-        forbid("x", points, points < 0, "the model lives on x >= 0", "Clip it or drop that row.")
-        return points
+        return checked_points("x", self._with_last_axis(x), self.lower, self.upper, "Clip it or drop that row.")
 
     def __repr__(self) -> str:
         kind = "sparse" if sparse.issparse(self.coupling) else "dense"
@@ -153,6 +184,8 @@ x[1] = 0.5 has x'Wx = -0.5. Raise the diagonal or weaken the negative couplings 
         if not isinstance(other, NNBM):
             return NotImplemented
         if self.names != other.names or not np.array_equal(self.bias, other.bias):
+            return False
+        if not (np.array_equal(self.lower, other.lower) and np.array_equal(self.upper, other.upper)):
             return False
         mine, theirs = self.coupling, other.coupling
         if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
@@ -167,8 +200,7 @@ def _dense_coupling(coupling: ArrayLike) -> FloatArray:
     w = as_floats("coupling", coupling)
     _require_square(w.shape)
     w = w.copy()
-    _check_diagonal(np.diagonal(w))
-    scale = np.sqrt(np.diagonal(w))
+    scale = _scale(np.diagonal(w), np.abs(w).max(axis=1, initial=0.0))
     with np.errstate(over="ignore"):  # inf is uneven, too
         difference = np.abs(w - w.T)
     uneven = difference > _ASYMMETRY * np.outer(scale, scale)
@@ -185,8 +217,7 @@ def _sparse_coupling(coupling: Any) -> sparse.csr_array:
     _require_square(coupling.shape)
     w = as_sparse_floats("coupling", coupling)
     w.eliminate_zeros()
-    _check_diagonal(w.diagonal())
-    scale = np.sqrt(w.diagonal())
+    scale = _scale(w.diagonal(), abs(w).max(axis=1).toarray().ravel())
     transposed = sparse.csr_array(w.T)
     transposed.sort_indices()
     same_pattern = np.array_equal(w.indptr, transposed.indptr) and np.array_equal(w.indices, transposed.indices)
@@ -210,12 +241,17 @@ def _require_square(shape: tuple[int, ...]) -> None:
         raise ValueError(f"coupling: a square matrix (n, n) is needed; its shape is {shape}.")
 
 
-def _check_diagonal(diagonal: FloatArray) -> None:
+def _scale(diagonal: FloatArray, largest: FloatArray) -> FloatArray:
+    """(n,) the unit of each variable: 1/sqrt w_ii, or what its largest coupling gives where w_ii is not positive."""
+    return np.sqrt(np.where(diagonal > 0.0, diagonal, largest))
+
+
+def _check_diagonal(diagonal: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
     forbid(
         "diagonal of coupling",
         diagonal,
-        diagonal <= 0,
-        "every w_ii must be positive",
+        (diagonal <= 0) & ~(np.isfinite(lower) & np.isfinite(upper)),
+        "every w_ii must be positive" + ("" if np.isinf(upper).all() else " of a variable that lacks an end"),
         "Z is infinite otherwise; the diagonal belongs to `coupling`.",
     )
 
@@ -260,12 +296,12 @@ def _checked_names(names: Sequence[str] | None, n: int) -> tuple[str, ...]:
     return labels
 
 
-def _refuse(w: Coupling, witness: FloatArray) -> None:
+def _refuse(w: Coupling, witness: FloatArray, directions: str) -> None:
     places = np.flatnonzero(witness)
     shown = ", ".join(f"x[{k}] = {witness[k]:.4g}" for k in places[:6])
     more = f" ({places.size - 6} more)" if places.size > 6 else ""
     raise NotCopositive(
-        f"coupling: x'Wx > 0 is needed for every x >= 0, or Z is infinite, but {shown}{more} "
+        f"coupling: x'Wx > 0 is needed for every {directions}, or Z is infinite, but {shown}{more} "
         f"has x'Wx = {float(witness @ (w @ witness)):.4g}. "
         "Raise the diagonal or weaken the negative couplings along that direction.",
         witness,

@@ -29,7 +29,7 @@ def samples_figure(model: NNBM, samples: Samples) -> Figure:
     """Means with their spread, the covariance (of up to 400 variables), the energy's trace and R-hat."""
     with styled():
         figure, axes = panels(2, 2, (10.5, 7.5))
-        _means(axes[0, 0], samples)
+        _means(axes[0, 0], model, samples)
         _covariance(figure, axes[0, 1], samples)
         _energy_trace(axes[1, 0], model, samples)
         _mixing(axes[1, 1], samples)
@@ -85,13 +85,14 @@ def _intervals(axes: Axes, fitted: NonnegativeBoltzmann) -> None:
     axes.set(title=f"The clearest {shown.size} of {i.size}, {what}", xlabel="$w_{ij}$")
 
 
-def _means(axes: Axes, samples: Samples) -> None:
+def _means(axes: Axes, model: NNBM, samples: Samples) -> None:
     place, sd = np.arange(samples.n), np.sqrt(samples.variance)
-    below = np.minimum(sd, samples.mean)  # x >= 0
-    axes.fill_between(place, samples.mean - below, samples.mean + sd, color=BLUE, alpha=0.2, label="± sd", step="mid")
+    below, above = np.maximum(samples.mean - sd, model.lower), np.minimum(samples.mean + sd, model.upper)
+    axes.fill_between(place, below, above, color=BLUE, alpha=0.2, label="± sd", step="mid")
     axes.step(place, samples.mean, where="mid", color=BLUE, label="mean")
     axes.set(title="Means", xlabel="variable", ylabel=r"$\langle x_i \rangle$")
-    axes.set_ylim(0, 1.25 * float((samples.mean + sd).max()))
+    bottom, top = min(0.0, float(below.min())), max(0.0, float(above.max()))
+    axes.set_ylim(bottom, top + 0.25 * (top - bottom))  # room for the legend
     if 0 < len(samples.names) <= 20:
         axes.set_xticks(place, samples.names, rotation=60, ha="right", parse_math=False)
         axes.set_xlabel("")

@@ -193,7 +193,7 @@ def test_pair_against_scipy():
 def test_a_path_is_a_triangle_with_a_coupling_of_zero(bias, couplings):
     """The same three variables by messages, and with the last one integrated out at every pair of nodes."""
     w = chain(3, couplings)
-    piece = quadrature._Piece(np.array(bias), w, np.full(3, np.inf), sparse.csr_array(w != 0))
+    piece = quadrature._Piece(np.array(bias), w, np.zeros(3), np.full(3, np.inf), sparse.csr_array(w != 0))
     as_triangle = quadrature._integrated(piece, quadrature._triangle)
     rounding = 1e-15 * abs(as_triangle.log_partition)
     assert_agree(exact(NNBM(bias, w)), *as_triangle, tolerance=1e-11 + rounding)
@@ -370,13 +370,6 @@ def test_any_small_tree(model):
 # other domains
 
 
-class Ends:
-    """All that `exact` may know of a site."""
-
-    def __init__(self, lower: float, upper: float) -> None:
-        self.lower, self.upper = lower, upper
-
-
 TRIPLES = [chain(3, (0.7, -0.6)), chain(3, (1.8, 1.2)), np.array([[1, 1.6, 0.9], [1.6, 2, -0.4], [0.9, -0.4, 1]])]
 
 
@@ -391,7 +384,7 @@ def test_an_interval_against_a_tensor_rule(w, ends):
     mass *= np.exp(grid @ bias - 0.5 * np.einsum("ki,ij,kj->k", grid, w, grid))
     mean = mass @ grid / mass.sum()
     covariance = (mass[:, None] * (grid - mean)).T @ (grid - mean) / mass.sum()
-    assert_agree(exact(NNBM(bias, w), site=Ends(*ends)), math.log(mass.sum()), mean, covariance)
+    assert_agree(exact(NNBM(bias, w, lower=lower, upper=upper)), math.log(mass.sum()), mean, covariance)
 
 
 @pytest.mark.parametrize("w", TRIPLES)
@@ -399,9 +392,7 @@ def test_a_shifted_wall_is_a_shifted_model(w):
     bias, wall = np.array([0.5, 2.0, -1.0]), np.full(3, -1.5)
     moved = exact(NNBM(bias - w @ wall, w))
     log_partition = moved.log_partition + bias @ wall - 0.5 * wall @ w @ wall
-    assert_agree(
-        exact(NNBM(bias, w), site=Ends(-1.5, math.inf)), log_partition, moved.mean + wall, moved.covariance, 1e-12
-    )
+    assert_agree(exact(NNBM(bias, w, lower=-1.5)), log_partition, moved.mean + wall, moved.covariance, 1e-12)
 
 
 # the machinery, and what is refused
@@ -464,6 +455,7 @@ def test_cycles_of_more_than_three_variables_are_refused():
         exact(NNBM(np.zeros(4), sparse.block_diag([TRIPLES[2], [[1.0]]])))
 
 
-def test_an_infinite_lower_end_is_refused():
-    with pytest.raises(ValueError, match=r"site: its lower end must be finite, but site.lower = -inf"):
-        exact(NNBM([0.0], [[1.0]]), site=Ends(-math.inf, math.inf))
+def test_a_variable_without_ends_that_is_not_normal_is_refused():
+    w = chain(3, (0.5, 2.0))
+    with pytest.raises(ValueError, match="positive definite coupling matrix"):
+        exact(NNBM(np.zeros(3), w, lower=[-math.inf, 0.0, 0.0]))

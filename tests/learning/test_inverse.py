@@ -66,9 +66,8 @@ def test_exact_susceptibilities_give_the_model_back(method):
 
 
 def equations_of(data: Moments, method: str) -> _Equations:
-    sd, e = np.sqrt(data.variance), data.edges
-    sites = _sites(*sites_of(data.mean / sd, np.ones(e.n)), method)
-    return _Equations(e, data.covariance / (sd[e.i] * sd[e.j]), sites, method != "susp")
+    here = data.standardised()
+    return _Equations(here.edges, here.covariance, _sites(here.site, *sites_of(here), method), method != "susp")
 
 
 @pytest.mark.parametrize("complete", [False, True])

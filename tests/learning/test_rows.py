@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnbm.learning.edges import EdgeSet
+from nnbm.learning.frame import Frame
 from nnbm.learning.moments import moments
 from nnbm.learning.parameters import Parameters
 from nnbm.learning.pseudolikelihood import pseudolikelihood
@@ -152,7 +153,8 @@ def test_batches_are_the_rows_in_order_without_those_of_no_weight(size):
     np.testing.assert_allclose(rows.shares.sum(), 1.0)
     np.testing.assert_allclose(rows.average(rows.columns), np.average(GOOD, axis=0, weights=weights))
     np.testing.assert_allclose(
-        rows.centred(np.array([2.0, 1.0, 0.5])).columns, GOOD[weights > 0].T / [[2.0], [1.0], [0.5]] - 1.0
+        rows.seen_from(Frame(np.ones(3), np.array([2.0, 1.0, 0.5]))).columns,
+        (GOOD[weights > 0].T - 1.0) / [[2.0], [1.0], [0.5]],
     )
 
 

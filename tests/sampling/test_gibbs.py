@@ -7,16 +7,16 @@ from scipy import stats
 import nnbm
 from nnbm import NNBM, Gibbs, sample
 from nnbm.sampling import gibbs
-from targets import copies, integrate, small_models
+from targets import box_models, copies, integrate, small_models
 
 FEW_DRAWS = pytest.mark.filterwarnings("ignore::nnbm.UnreliableWarning")  # too few to agree, enough to compare
 ORDERS = [Gibbs(), Gibbs(order="chromatic")]
-MODELS = small_models()
+MODELS, BOXES = small_models(), box_models()
 
 
-def z_scores(model: NNBM, upper: float, x: np.ndarray) -> np.ndarray:
+def z_scores(model: NNBM, upper: float, x: np.ndarray, lower: float = 0.0) -> np.ndarray:
     """Standardised errors of means and second moments of independent rows x (count, n) against the exact ones."""
-    exact = integrate(model, upper)
+    exact = integrate(model, upper, lower=lower)
     products = np.einsum("ki,kj->kij", x, x)[:, *np.triu_indices(model.n)]
     found = np.concatenate([x, products], axis=1)
     second = exact.covariance + np.outer(exact.mean, exact.mean)
@@ -40,6 +40,25 @@ def test_moments_against_exact_integration(name, method):
     starts = np.random.default_rng(1).exponential(size=(40_000, model.n))
     x = many_chains(model, starts, 60, method, seed=2)
     assert np.abs(z_scores(model, upper, x)).max() < 5.0  # some 60 scores in all: a false alarm is a 3e-5 event
+
+
+@pytest.mark.parametrize("name", BOXES)
+@pytest.mark.parametrize("method", ORDERS, ids=lambda m: m.order)
+def test_moments_between_other_ends(name, method):
+    model, low, high = BOXES[name]
+    starts = np.clip(np.random.default_rng(1).normal(size=(40_000, model.n)), model.lower, model.upper)
+    x = many_chains(model, starts, 60, method, seed=2)
+    assert ((model.lower <= x) & (x <= model.upper)).all()
+    assert np.abs(z_scores(model, high, x, low)).max() < 5.0
+
+
+@pytest.mark.parametrize("name", [name for name in BOXES if "attracting" not in name])
+def test_dense_kernel_between_other_ends(name):
+    model, low, high = BOXES[name]
+    s, exact = sample(model, 4000, chains=4, thin=20, seed=3), integrate(model, high, lower=low)
+    assert (np.abs(s.mean - exact.mean) < 5 * s.mean_error).all()
+    sd = np.sqrt(np.diag(exact.covariance))
+    assert (np.abs(s.covariance - exact.covariance) < 0.06 * np.outer(sd, sd)).all()
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -29,6 +29,7 @@ class Verdict(enum.Enum):
     """What is known about a coupling matrix; the value is the sentence to show."""
 
     POSITIVE_DEFINITE = "positive definite: the partition function is finite for every bias"
+    BOUNDED = "every variable has two ends: the partition function is finite for every bias and coupling"
     COPOSITIVE = "strictly copositive: the partition function is finite for every bias"
     UNPROVEN = "neither proved nor refuted to be strictly copositive: the partition function may be infinite"
     NOT_COPOSITIVE = "not strictly copositive: the partition function is infinite for some biases"
@@ -36,7 +37,10 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True)
 class Copositivity:
-    """A verdict, how it is known, and for NOT_COPOSITIVE a `witness` (n,): x >= 0 of sum 1 with x'Wx <= 0."""
+    """A verdict, how it is known, and for NOT_COPOSITIVE a `witness` (n,) with x'Wx <= 0.
+
+    The witness is x >= 0 of sum 1, or a direction that never leaves a box.
+    """
 
     verdict: Verdict
     certificate: str
@@ -44,8 +48,8 @@ class Copositivity:
 
 
 def refuted(point: FloatArray, how: str) -> Copositivity:
-    """The verdict that `point`, x >= 0 with x'Wx <= 0, settles."""
-    return Copositivity(Verdict.NOT_COPOSITIVE, f"a direction x >= 0 with x'Wx <= 0 was found by {how}", point)
+    """The verdict that `point` with x'Wx <= 0 settles: x >= 0, or another direction that has no end."""
+    return Copositivity(Verdict.NOT_COPOSITIVE, f"a direction x with x'Wx <= 0 was found by {how}", point)
 
 
 def refuted_by_pair(size: int, i: int, j: int) -> Copositivity:

@@ -187,16 +187,21 @@ def _relaxed_apart(problem: Problem, main: Point) -> FloatArray:
 
 
 def _starts_apart(problem: Problem, main: Point) -> FloatArray:
-    """(6, n) means: both ways along the softest mode of `main`; half of the variables as if alone, the others at 0."""
+    """(6, n) means: both ways along the softest mode of `main`; half of the variables at one end, half at the other.
+
+    Where there is no upper end, as if alone.
+    """
     _, vectors = np.linalg.eigh(problem.off + np.diag(problem.diagonal - main.r + 1.0 / main.variance))
     soft = 3.0 * np.sqrt(main.variance) * vectors[:, 0] / np.abs(vectors[:, 0]).max()
     rng = np.random.default_rng(0)
     halves = np.stack([rng.permutation(main.mean.size) % 2 == 0 for _ in range(2)])
+    low, high = problem.site.lower, problem.site.upper
     alone = problem.site.moments(problem.bias, problem.diagonal).mean
+    one_end, other_end = np.where(np.isfinite(high), high, alone), np.where(np.isfinite(low), low, problem.origin)
     starts = np.concatenate(
-        [[main.mean + soft, main.mean - soft], np.where(np.concatenate([halves, ~halves]), alone, 0.0)]
+        [[main.mean + soft, main.mean - soft], np.where(np.concatenate([halves, ~halves]), one_end, other_end)]
     )
-    return np.clip(starts, problem.site.lower, problem.site.upper)
+    return np.clip(starts, low, high)
 
 
 def _distance(one: Point, other: Point) -> float:

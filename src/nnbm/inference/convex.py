@@ -35,18 +35,21 @@ def _is_convex(problem: Problem, diagonal: FloatArray) -> bool:
 
 
 def _largest_variance(problem: Problem, r: FloatArray) -> FloatArray | None:
-    """(n,) bounds on what s can be at a solution of (5.1) with this r; None where couplings of both signs leave none.
+    """(n,) bounds on what s can be at a solution of (5.1) with this r; None where there are none.
 
-    If all variables compete, every mean is largest where the others' are smallest, and these bound each other.
+    Every mean is largest where those that it competes with are smallest and those that attract it largest, so bounds on
+    the means bound each other. They begin at the ends; where nothing attracts, the lower ones will do.
     """
-    site, back = problem.site, problem.diagonal - r
-    if not np.isfinite(site.lower).all() or problem.off.min() < 0.0 or back.min() < 0.0:
+    pull = problem.off.copy()
+    pull.flat[:: r.size + 1] = problem.diagonal - r
+    competing, attracting = np.maximum(pull, 0.0), np.minimum(pull, 0.0)
+    low, high = (np.broadcast_to(end, r.shape) for end in (problem.site.lower, problem.site.upper))
+    if not (np.isfinite(low).all() and (np.isfinite(high).all() or not attracting.any())):
         return None
-    low, least = np.full(r.size, site.lower), np.full(r.size, -np.inf)
-    most = problem.bias - problem.off @ low - back * low
+    high = np.where(np.isfinite(high), high, 0.0)  # it counts only where something attracts
     for _ in range(_ROUNDS):
-        high = site.moments(most, r).mean
-        least = problem.bias - problem.off @ high - back * high
-        low = site.moments(least, r).mean
-        most = problem.bias - problem.off @ low - back * low
-    return site.largest_variance(least, most, r)
+        most = problem.bias - competing @ low - attracting @ high
+        high = problem.site.moments(most, r).mean
+        least = problem.bias - competing @ high - attracting @ low
+        low = problem.site.moments(least, r).mean
+    return problem.site.largest_variance(least, problem.bias - competing @ low - attracting @ high, r)

@@ -19,6 +19,7 @@ from nnbm.inference.response import Susceptibilities
 from nnbm.inference.result import Inference, Status
 from nnbm.inference.solver import Options, iterate
 from nnbm.linalg.dense import factor
+from nnbm.site import HALF_LINE
 
 __all__ = ["infer_downs"]
 
@@ -83,12 +84,15 @@ class _FromMeans:
 
 
 def infer_downs(problem: Problem, names: tuple[str, ...], options: Options) -> Inference:
-    """Minimise G from exponentials that fit the independent sites' means."""
+    """Minimise G from exponentials that fit the independent sites' means; refused but for x >= 0."""
+    if problem.site is not HALF_LINE:
+        raise ValueError(
+            "method: downs expands around exponentials on x >= 0, but some variable has other ends. Use auto or isusp."
+        )
     expansion = _Expansion(problem)
+    unit = np.sqrt(problem.diagonal)
     # a curvature w counts like a field of sqrt w: the exponentials' means start below 1/sqrt(2 w), where G is convex
-    start = 1.0 / (
-        np.maximum(-problem.bias, 0.0) + 3.0 * problem.scale + np.abs(problem.off).sum(axis=1) / problem.scale
-    )
+    start = 1.0 / (np.maximum(-problem.bias, 0.0) + 3.0 * unit + np.abs(problem.off).sum(axis=1) / unit)
     found = iterate(expansion.step, np.log(start), options)
     m = np.exp(found.y)
     variance = np.diagonal(expansion.covariance(m))

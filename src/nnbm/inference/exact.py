@@ -1,10 +1,11 @@
 """Reference answers: ln Z, means and covariances to 1e-10 by quadrature, for a forest or for three variables.
 
-Every connected piece is brought to its own units t_i = (x_i - lower) sqrt(w_ii), where it reads
-exp(slope.t - 1/2 t'Vt) with V_ii = 1 and 0 <= t. A tree is then summed over Gauss-Legendre nodes from the leaves to
-the root; a triangle is the same with one variable integrated out at every pair of nodes.
+Every connected piece is brought to its own units t_i = +-(x_i - end) root_i, where it reads exp(slope.t - 1/2 t'Vt) on
+start <= t <= length: root = sqrt(w_ii) and V_ii = 1, or between two ends whatever makes V_ii <= 1; start is 0, or -inf
+for a variable without ends. A tree is then summed over Gauss-Legendre nodes from the leaves to the root; a triangle is
+the same with one variable integrated out, by its site, at every pair of nodes.
 
-No mass can hide between the nodes. Marginalising adds a convex function to slope_i t_i - t_i²/2, so ln p_i never
+No mass can hide between the nodes. Marginalising adds a convex function to slope_i t_i - V_ii t_i²/2, so ln p_i never
 curves down faster than -1: a peak away from a wall is at least as wide as a unit normal, and the first panels, a few
 units long, see it. At a wall p_i may fall faster, but no faster than the slope there; panels shrink towards the wall
 until they resolve that. The box that the first panels fill is a bound (`_box`), enlarged where it proves too small.
@@ -29,9 +30,8 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from nnbm.arrays import FloatArray, IntArray
-from nnbm.kernels import kernel
 from nnbm.model import NNBM
-from nnbm.site import HALF_LINE, Site
+from nnbm.site import site_between
 
 __all__ = ["Exact", "exact"]
 
@@ -40,7 +40,6 @@ _PANEL = 6.0  # longest first panel; 24 nodes resolve a unit normal on it
 _GRADE = 8.0  # e-folds on the panel at a wall
 _REACH = 12.0  # standard deviations, of a normal at least as wide, from the mode to the end of the box
 _EMPTY = 1e-24  # mass of a panel that is dropped
-_INNER, _FAR = 44, 40.0  # nodes of a triangle's inner integral; -ln of the density where it ends
 _NEAR = 30.0  # standard deviations from the lower wall within which numbers are relative to that wall
 _END = 1e-20  # density at the end of a box that is large enough
 _GOALS = (1e-13, 1e-15, 1e-17)  # error of a panel, tried in this order
@@ -59,7 +58,7 @@ class Exact:
     covariance: FloatArray
 
 
-def exact(model: NNBM, *, site: Site = HALF_LINE) -> Exact:
+def exact(model: NNBM) -> Exact:
     """ln Z, means (n,), variances (n,) and covariances (n, n) of EQ 1 for a forest or for n <= 3, by quadrature.
 
     Errors are below 1e-10, absolute in ln Z and relative to sd_i in <x_i> and to sd_i sd_j in Cov(x_i, x_j), but for
@@ -80,11 +79,9 @@ def exact(model: NNBM, *, site: Site = HALF_LINE) -> Exact:
             f"{model.n} variables and {i.size} edges, {i.size - model.n + count} more than a forest has. "
             "Use another method or sample."
         )
-    if not np.isfinite(site.lower).all():
-        raise ValueError(f"site: its lower end must be finite, but site.lower = {site.lower}. Reflect the variables.")
     log_partition, mean, covariance = 0.0, np.empty(model.n), np.zeros((model.n, model.n))
     for members in np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1]):
-        found = _connected(model.bias[members], _dense(model, members), site)
+        found = _connected(model.bias[members], _dense(model, members), model.lower[members], model.upper[members])
         log_partition += found.log_partition
         mean[members] = found.mean
         covariance[np.ix_(members, members)] = found.covariance
@@ -107,34 +104,41 @@ class _Moments(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """exp(slope.t - 1/2 t'Vt) on 0 <= t <= length, V_ii = 1: a connected part of a model in its own units."""
+    """exp(slope.t - 1/2 t'Vt) on start <= t <= length, V_ii <= 1: a connected part of a model in its own units."""
 
     slope: FloatArray
     unit: FloatArray  # V
+    start: FloatArray  # 0, or -inf
     length: FloatArray
     linked: csr_array  # where V_ij is not 0 but for underflow, diagonal included
 
 
-def _connected(bias: FloatArray, coupling: FloatArray, site: Site) -> _Moments:
+def _connected(bias: FloatArray, coupling: FloatArray, lower: FloatArray, upper: FloatArray) -> _Moments:
     """ln Z and moments of a connected model."""
-    root = np.sqrt(coupling.diagonal())
-    unit = coupling / np.outer(root, root)
-    np.fill_diagonal(unit, 1.0)
-    wall = np.full(bias.size, site.lower)
+    has_lower, width = np.isfinite(lower), upper - lower
+    own = coupling.diagonal()
+    root = np.sqrt(np.maximum(own, np.where(np.isfinite(width), width, np.inf) ** -2.0))
+    # towards the inside from a finite end; a variable that has only an upper one is turned round
+    wall = np.where(has_lower, lower, np.where(np.isfinite(upper), upper, 0.0))
+    inwards = np.where(~has_lower & np.isfinite(upper), -root, root)
+    unit = coupling / np.outer(inwards, inwards)
+    unit.flat[:: bias.size + 1] = own / root**2
     at_wall = coupling @ wall
-    linked = csr_array(coupling != 0.0)
-    piece = _Piece((bias - at_wall) / root, unit, (site.upper - site.lower) * root, linked)
+    linked = csr_array((coupling != 0.0) | (np.eye(bias.size) > 0))
+    start = np.where(has_lower | np.isfinite(upper), 0.0, -np.inf)
+    piece = _Piece((bias - at_wall) / inwards, unit, start, width * root, linked)
     found = _integrated(piece, _tree if linked.nnz == 3 * bias.size - 2 else _triangle)
     constant = float((bias - 0.5 * at_wall) @ wall) - float(np.log(root).sum())
-    return _Moments(found.log_partition + constant, wall + found.mean / root, found.covariance / np.outer(root, root))
+    covariance = found.covariance / np.outer(inwards, inwards)
+    return _Moments(found.log_partition + constant, wall + found.mean / inwards, covariance)
 
 
 def _mode(piece: _Piece) -> FloatArray:
     """A maximum of the density, up to a small part of its width."""
     inverse = _inverse(piece.unit)
     start = piece.slope if inverse is None else inverse @ piece.slope
-    clipped = np.clip(start, 0.0, piece.length)
-    if piece.slope.size == 1 or (inverse is not None and np.array_equal(clipped, start)):
+    clipped = np.clip(start, piece.start, piece.length)
+    if (piece.slope.size == 1 and inverse is not None) or (inverse is not None and np.array_equal(clipped, start)):
         return clipped
 
     def energy(t: FloatArray) -> tuple[float, FloatArray]:
@@ -142,7 +146,7 @@ def _mode(piece: _Piece) -> FloatArray:
         return float(t @ (0.5 * pull - piece.slope)), pull - piece.slope
 
     options = {"ftol": 1e-15, "gtol": 1e-6, "maxiter": 20_000, "maxfun": 40_000}
-    bounds = np.column_stack([np.zeros(clipped.size), piece.length])
+    bounds = np.column_stack([piece.start, piece.length])
     return np.asarray(minimize(energy, clipped, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x)
 
 
@@ -159,25 +163,41 @@ def _box(piece: _Piece, centre: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(low, high), each (n,): an interval per variable that holds all but a negligible part of its mass.
 
     If V is positive definite the density is at least as narrow about its mode as the normal of covariance inv(V)
-    (Brascamp-Lieb). If V stays so without its positive couplings, p is stochastically smaller than without them and
-    with the negative slopes raised to 0; in a tree that always applies, because a strictly copositive matrix without
-    positive entries off the diagonal is positive definite. Otherwise the normals of all faces bound the triangle.
+    (Brascamp-Lieb). Of variables t >= 0 without an upper end, given the others: if their part of V stays so without its
+    positive couplings, p is stochastically smaller than without them and with the negative slopes raised to 0; in a
+    tree that always applies, because a strictly copositive matrix without positive entries off the diagonal is
+    positive definite. Otherwise the normals of all faces bound the triangle.
     """
-    low, high = np.zeros(centre.size), piece.length.copy()
+    low, high = piece.start.copy(), piece.length.copy()
     inverse = _inverse(piece.unit)
     if inverse is not None:
         reach = _REACH * np.sqrt(inverse.diagonal())
         low, high = np.maximum(low, centre - reach), np.minimum(high, centre + reach)
-    inverse = _inverse(np.where(np.eye(centre.size) > 0, piece.unit, np.minimum(piece.unit, 0.0)))
-    if inverse is not None:
-        reach = _REACH * np.sqrt(inverse.diagonal())
-        high = np.minimum(high, inverse @ np.maximum(piece.slope, 0.0) + reach)
-    return low, high if np.isfinite(high).all() else np.minimum(high, _faces(piece))
+    if not np.isfinite(low).all():
+        raise ValueError(
+            "model: exact moments of a variable without ends need a positive definite coupling matrix of its connected "
+            "part, which this is not. Use another method or sample."
+        )
+    if np.isfinite(piece.start).all():
+        open_ended = np.flatnonzero(np.isinf(piece.length))
+        high[open_ended] = np.minimum(high[open_ended], _competed(piece, open_ended))
+    return low, high
 
 
-def _faces(piece: _Piece) -> FloatArray:
+def _competed(piece: _Piece, members: IntArray) -> FloatArray:
+    """(members,) bounds of those variables without an upper end, the others at the ends that help them most."""
+    others = np.setdiff1d(np.arange(piece.slope.size), members)
+    helped = np.maximum(-piece.unit[np.ix_(members, others)], 0.0) @ piece.length[others]
+    slope, unit = piece.slope[members] + helped, piece.unit[np.ix_(members, members)]
+    inverse = _inverse(np.where(np.eye(members.size) > 0, unit, np.minimum(unit, 0.0)))
+    if inverse is None:
+        return _faces(slope, unit)
+    return np.asarray(inverse @ np.maximum(slope, 0.0) + _REACH * np.sqrt(inverse.diagonal()))
+
+
+def _faces(slope: FloatArray, unit: FloatArray) -> FloatArray:
     """(n,) how far the normals on all positive definite faces of the first octant reach."""
-    n = piece.slope.size
+    n = slope.size
     if n > 3:
         raise ValueError(
             "model: ln Z of a forest is finite if its coupling without the positive entries off the diagonal is "
@@ -186,9 +206,9 @@ def _faces(piece: _Piece) -> FloatArray:
     high = np.zeros(n)
     for size in range(1, n + 1):
         for face in combinations(range(n), size):
-            inverse = _inverse(piece.unit[np.ix_(face, face)])
+            inverse = _inverse(unit[np.ix_(face, face)])
             if inverse is not None:
-                reach = inverse @ piece.slope[list(face)] + _REACH * np.sqrt(inverse.diagonal())
+                reach = inverse @ slope[list(face)] + _REACH * np.sqrt(inverse.diagonal())
                 high[list(face)] = np.maximum(high[list(face)], reach)
     return high
 
@@ -219,11 +239,15 @@ def _nodes(panels: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class _Tree:
-    """exp(constant + sum_i slope_i y_i - y_i²/2) times a function of each child and its parent, y = t - centre."""
+    """exp(constant + sum_i slope_i y_i - curvature_i y_i²/2) times a function of each child and its parent.
+
+    y = t - centre.
+    """
 
     centre: FloatArray
     constant: float
     slope: FloatArray
+    curvature: FloatArray
     order: IntArray  # parents before children
     parent: IntArray  # of each variable; the root's is negative
     log_pair: Callable[[int, FloatArray, FloatArray], FloatArray]  # (child, parent's y, child's y) -> matrix
@@ -244,10 +268,10 @@ class _Sum:
 def _sum(tree: _Tree, mesh: _Mesh, count: int) -> _Sum:
     """Messages from the leaves to the root in logarithms, then marginals from the root to the leaves."""
     nodes, field = [], []
-    for slope, panels in zip(tree.slope, mesh, strict=True):
+    for slope, curvature, panels in zip(tree.slope, tree.curvature, mesh, strict=True):
         y, weights = _nodes(panels, count)
         nodes.append(y)
-        field.append(np.log(weights) + y * (slope - 0.5 * y))
+        field.append(np.log(weights) + y * (slope - 0.5 * curvature * y))
     _forbid_huge(sum(nodes[child].size * nodes[tree.parent[child]].size for child in tree.order[1:]))
     conditionals = {}
     for child in tree.order[:0:-1]:
@@ -348,21 +372,24 @@ def _first_panels(low: float, high: float, fall: float, rise: float) -> FloatArr
 def _locate(tree: _Tree, piece: _Piece) -> tuple[_Mesh, _Sum]:
     """A first mesh that holds all the mass of the tree's variables (the piece's first), and the sum over it."""
     low, high = _box(piece, tree.centre)
-    off_diagonal = piece.unit - np.eye(low.size)
+    own = piece.unit.diagonal()
+    off_diagonal = piece.unit - np.diag(own)
     for _ in range(_ROUNDS):
         # no conditional density, hence no marginal one, falls or rises faster at a wall while the others are in the box
-        fall = np.maximum(np.maximum(off_diagonal, 0.0) @ high - piece.slope, 0.0) * (low <= 0.0)
-        rise = np.maximum(piece.slope - high + np.maximum(-off_diagonal, 0.0) @ high, 0.0) * (high >= piece.length)
+        at_low, at_high = off_diagonal * low, off_diagonal * high
+        most, least = np.maximum(at_low, at_high).sum(axis=1), np.minimum(at_low, at_high).sum(axis=1)
+        fall = np.maximum(own * low + most - piece.slope, 0.0) * (low <= piece.start)
+        rise = np.maximum(piece.slope - own * high - least, 0.0) * (high >= piece.length)
         mesh = [_first_panels(low[i], high[i], fall[i], rise[i]) - tree.centre[i] for i in range(tree.slope.size)]
         found = _sum(tree, mesh, _LOCATE)
         short_below, short_above = np.zeros(low.size, bool), np.zeros(low.size, bool)
         for i, (panels, mass, y) in enumerate(zip(mesh, found.masses, found.nodes, strict=True)):
             ends = mass[[0, -1]] / _nodes(panels, _LOCATE)[1][[0, -1]] * (y[-1] - y[0])
-            short_below[i], short_above[i] = (ends > _END) & [low[i] > 0.0, high[i] < piece.length[i]]
+            short_below[i], short_above[i] = (ends > _END) & [low[i] > piece.start[i], high[i] < piece.length[i]]
         if not (short_below.any() or short_above.any()):
             return mesh, found
         width = high - low
-        low = np.where(short_below, np.maximum(low - width, 0.0), low)
+        low = np.where(short_below, np.maximum(low - width, piece.start), low)
         high = np.where(short_above, np.minimum(high + width, piece.length), high)
     raise RuntimeError(f"model: {_ROUNDS} enlargements of the quadrature's box do not hold its mass. Sample instead.")
 
@@ -412,7 +439,7 @@ def _tree(piece: _Piece, centre: FloatArray) -> _Tree:
     def log_pair(child: int, y_parent: FloatArray, y_child: FloatArray) -> FloatArray:
         return np.multiply.outer(-piece.unit[child, parent[child]] * y_parent, y_child)
 
-    return _Tree(centre, constant, slope, order, parent, log_pair, _tree_moments)
+    return _Tree(centre, constant, slope, piece.unit.diagonal(), order, parent, log_pair, _tree_moments)
 
 
 def _tree_moments(tree: _Tree, found: _Sum) -> _Moments:
@@ -443,14 +470,13 @@ def _triangle(piece: _Piece, centre: FloatArray) -> _Tree:
     """Three variables coupled to each other: a pair, and the last one integrated out at every pair of nodes."""
     rest, last = piece.unit[:2, :2], piece.unit[2]
     slope, constant = _centred(piece, centre)
-    rule, ends = _rule(_INNER), (-centre[2], piece.length[2] - centre[2])
+    site = site_between(piece.start[2] - centre[2], piece.length[2] - centre[2])
 
     def inner(y_parent: FloatArray, y_child: FloatArray) -> FloatArray:
         """(3, rows, columns): ln of the integral over y_2, its mean and its variance."""
         fields = slope[2] - np.add.outer(last[0] * y_parent, last[1] * y_child)
-        out = np.empty((3, fields.size))
-        _normal_between(fields.ravel(), *ends, rule.points, rule.weights, out)
-        return out.reshape(3, *fields.shape)
+        found = site.conditionals(fields.ravel(), float(last[2]))
+        return found[:3].reshape(3, *fields.shape)
 
     def log_pair(child: int, y_parent: FloatArray, y_child: FloatArray) -> FloatArray:
         return np.multiply.outer(-rest[0, child] * y_parent, y_child) + inner(y_parent, y_child)[0]
@@ -468,35 +494,5 @@ def _triangle(piece: _Piece, centre: FloatArray) -> _Tree:
         covariance[2, 2] = np.sum(joint * (variance + mean**2))
         return _Moments(two.log_partition, np.append(two.mean, third), covariance)
 
-    return _Tree(centre, constant, slope[:2], np.array([0, 1]), np.array([-1, 0]), log_pair, moments)
-
-
-@kernel(error_model="numpy")
-def _normal_between(
-    fields: FloatArray, lower: float, upper: float, points: FloatArray, weights: FloatArray, out: FloatArray
-) -> None:
-    """Into `out` (3, fields): ln of the integral of exp(field y - y²/2) from lower to upper, its mean and variance.
-
-    One Gauss rule over all that is above exp(-`_FAR`) of the peak serves a normal and an exponential alike.
-    """
-    mass = np.empty(points.size)
-    for k in range(fields.size):
-        field = fields[k]
-        peak = min(max(field, lower), upper)
-        # a step d away from the peak costs slope d + d²/2; it may not cost more than _FAR
-        rise, fall = max(field - peak, 0.0), max(peak - field, 0.0)
-        start = max(lower - peak, -2.0 * _FAR / (rise + math.sqrt(rise * rise + 2.0 * _FAR)))
-        end = min(upper - peak, 2.0 * _FAR / (fall + math.sqrt(fall * fall + 2.0 * _FAR)))
-        middle, half = 0.5 * (start + end), 0.5 * (end - start)
-        total, first = 0.0, 0.0
-        for m in range(points.size):
-            step = middle + half * points[m]
-            mass[m] = weights[m] * math.exp(step * (field - peak - 0.5 * step))
-            total += mass[m]
-            first += mass[m] * step
-        mean, second = first / total, 0.0
-        for m in range(points.size):
-            second += mass[m] * (middle + half * points[m] - mean) ** 2
-        out[0, k] = peak * (field - 0.5 * peak) + math.log(half * total)
-        out[1, k] = peak + mean
-        out[2, k] = second / total
+    own = piece.unit.diagonal()[:2]
+    return _Tree(centre, constant, slope[:2], own, np.array([0, 1]), np.array([-1, 0]), log_pair, moments)

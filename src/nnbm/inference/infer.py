@@ -25,7 +25,6 @@ from nnbm.inference.result import Inference, Status
 from nnbm.inference.solver import Options
 from nnbm.inference.tap import Susp, Tap
 from nnbm.model import NNBM
-from nnbm.site import HALF_LINE
 
 __all__ = ["METHODS", "infer", "problem_of"]
 
@@ -91,7 +90,7 @@ def problem_of(model: NNBM) -> Problem:
     off = np.array(model.coupling) if isinstance(model.coupling, np.ndarray) else model.coupling.toarray()
     diagonal = np.diagonal(off).copy()
     np.fill_diagonal(off, 0.0)
-    return Problem(model.bias, diagonal, off, HALF_LINE)
+    return Problem(model.bias, diagonal, off, model.site)
 
 
 def _automatic(model: NNBM, options: Options) -> Inference:

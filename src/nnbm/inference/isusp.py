@@ -45,12 +45,13 @@ class ISusP:
         return field_energy(point) + plain - 0.5 * float(back @ s)
 
     def log_partition(self, point: Point) -> float | None:
-        """ln Z by switching the couplings off: d ln Z/dt = -sum_E w_ij <x_i x_j>_t, followed from t = 1 to 0.
+        """ln Z by switching the couplings off: d ln Z/dt = -sum_E w_ij <y_i y_j>_t, followed from t = 1 to 0.
 
-        None where the solution cannot be followed.
+        y = x - o, o the problem's `origin`. None where the solution cannot be followed.
         """
-        problem = point.problem
-        state, total = problem.state(point.l, point.r), 0.0
+        problem, origin = point.problem, point.problem.origin
+        at_origin = problem.off @ origin
+        state, total = problem.state(point.l, point.r), 0.5 * float(origin @ at_origin)
         for t, weight in zip(_NODES, _WEIGHTS, strict=True):
             weakened = problem.weakened(t)
             found = iterate(Sweep(weakened, self), state, Options())
@@ -59,9 +60,10 @@ class ISusP:
             if covariance is None:
                 return None
             state = found.y
-            total -= 0.5 * weight * float(np.sum(problem.off * covariance) + here.mean @ problem.off @ here.mean)
-        apart = problem.site.moments(problem.bias, problem.diagonal)
-        return float(apart.log_partition.sum()) + total
+            apart = here.mean - origin
+            total -= 0.5 * weight * float(np.sum(problem.off * covariance) + apart @ problem.off @ apart)
+        alone = problem.site.moments(problem.bias - at_origin, problem.diagonal)
+        return float(alone.log_partition.sum()) + total
 
     def susceptibilities(self, point: Point) -> Susceptibilities | None:
         """(M, V, L, R)."""

@@ -18,6 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from nnbm.arrays import FloatArray
+from nnbm.inference.chart import Chart, r_at, r_coordinate
 from nnbm.inference.hessian import Response, second_order
 from nnbm.kernels import kernel
 from nnbm.linalg.dense import Factor, factor, solve_in_place
@@ -25,12 +26,12 @@ from nnbm.site import Site, SiteMoments
 
 __all__ = ["Closure", "Point", "Problem", "Sweep", "closed_step"]
 
-_LEAST_FACTOR, _MOST_FACTOR = 0.3, 3.0  # of r in one sweep
+_LEAST_FACTOR, _MOST_FACTOR = math.log(0.3), math.log(3.0)  # in the coordinate of r, in one sweep
 
 
 @dataclass(frozen=True)
 class Problem:
-    """b (n,), w_ii (n,), the couplings (n, n) with a zero diagonal, and the sites' domain."""
+    """b (n,), w_ii (n,), the couplings (n, n) with a zero diagonal, and the sites between their ends."""
 
     bias: FloatArray
     diagonal: FloatArray
@@ -43,26 +44,35 @@ class Problem:
         return self.off * self.off
 
     @cached_property
-    def scale(self) -> FloatArray:
-        """(n,) sqrt(w_ii): l / scale has no unit."""
-        return np.sqrt(self.diagonal)
+    def chart(self) -> Chart:
+        """The coordinates of a state."""
+        return Chart.between(self.diagonal, self.site.lower, self.site.upper)
+
+    @cached_property
+    def origin(self) -> FloatArray:
+        """(n,) the places from which couplings are switched on: a single end, the middle between two, else 0."""
+        low, high = self.site.lower, self.site.upper
+        one = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0.0))
+        return np.broadcast_to(0.5 * (one + np.where(np.isfinite(high), high, one)), self.bias.shape)
 
     def weakened(self, t: float) -> Problem:
-        """The same sites with couplings t w_ij."""
-        return self if t == 1.0 else Problem(self.bias, self.diagonal, t * self.off, self.site)
+        """The same sites with t w_ij (x_i - o_i)(x_j - o_j), o the `origin`, for every coupling."""
+        if t == 1.0:
+            return self
+        return Problem(self.bias - (1.0 - t) * (self.off @ self.origin), self.diagonal, t * self.off, self.site)
 
     @property
     def uncoupled(self) -> FloatArray:
         """(2n,) the state that solves t = 0."""
-        return np.concatenate([self.bias / self.scale, np.zeros(self.bias.size)])
+        return self.state(self.bias - self.off @ self.origin, self.diagonal)
 
     def state(self, l: FloatArray, r: FloatArray) -> FloatArray:
-        """(2n,) the dimensionless (l / sqrt w_ii, ln r / w_ii)."""
-        return np.concatenate([l / self.scale, np.log(r / self.diagonal)])
+        """(2n,) the coordinates of sites (l, r)."""
+        return self.chart.state(l, r)
 
     def point(self, state: FloatArray) -> Point:
         """The sites at a state (2n,)."""
-        l, r = _natural(state, self.scale, self.diagonal)
+        l, r = self.chart.natural(state)
         return Point(self, l, r, self.site.moments(l, r))
 
 
@@ -139,9 +149,10 @@ class Sweep:
         if target is None or point.gaussian is None:
             return None
         move = np.empty(state.size)
+        chart = problem.chart
         residual = _fill_move(
-            problem.diagonal, point.l, point.r, point.moments.cumulants, point.field_error, target,
-            point.gaussian.lower, move,
+            chart.field, chart.curvature, chart.fold, point.l, point.r, point.moments.cumulants, point.field_error,
+            target, point.gaussian.lower, move,
         )  # fmt: skip
         return move, residual
 
@@ -149,16 +160,6 @@ class Sweep:
 def closed_step(problem: Problem, closure: Closure, state: FloatArray) -> tuple[FloatArray, float] | None:
     """A single sweep."""
     return Sweep(problem, closure)(state)
-
-
-@kernel()
-def _natural(state: FloatArray, scale: FloatArray, diagonal: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """L and r of a state."""
-    n = scale.size
-    l, r = np.empty(n), np.empty(n)
-    for i in range(n):
-        l[i], r[i] = state[i] * scale[i], diagonal[i] * math.exp(state[n + i])
-    return l, r
 
 
 @kernel()
@@ -180,26 +181,29 @@ def _set_diagonal(matrix: FloatArray, diagonal: FloatArray, r: FloatArray, cumul
 
 @kernel(error_model="numpy")
 def _fill_move(
-    diagonal: FloatArray, l: FloatArray, r: FloatArray, cumulants: FloatArray, field_error: FloatArray,
-    target: FloatArray, lower: FloatArray, move: FloatArray,
+    field: FloatArray, curvature: FloatArray, fold: FloatArray, l: FloatArray, r: FloatArray, cumulants: FloatArray,
+    field_error: FloatArray, target: FloatArray, lower: FloatArray, move: FloatArray,
 ) -> float:  # fmt: skip
     """Into move (2n,): r's step and the Newton step in l that goes with it, both without a unit; the residual."""
     n = l.size
     shift, r_step = np.empty(n), np.empty(n)
+    excess, residual = 0.0, 0.0
     for i in range(n):
-        r_step[i] = min(max(target[i], _LEAST_FACTOR * r[i]), _MOST_FACTOR * r[i]) - r[i]
+        here = r_coordinate(r[i], curvature[i], fold[i])
+        step = r_coordinate(target[i], curvature[i], fold[i]) - here
+        residual = _larger(residual, abs(step))
+        move[n + i] = min(max(step, _LEAST_FACTOR), _MOST_FACTOR)
+        r_step[i] = target[i] - r[i] if move[n + i] == step else r_at(here + move[n + i], curvature[i], fold[i]) - r[i]
         # m + m_r/s = -k3 / 2s: the heat equation
         shift[i] = -field_error[i] - 0.5 * cumulants[2, i] / cumulants[1, i] * r_step[i]
     solve_in_place(lower, shift)
-    excess, residual = 0.0, 0.0
     for i in range(n):
         # minus m_r, the derivative of the mean by r, is half of Cov(x, x²)
         m_r = -0.5 * cumulants[2, i] - cumulants[0, i] * cumulants[1, i]
-        l_step, sd = (shift[i] - m_r * r_step[i]) / cumulants[1, i], math.sqrt(r[i])
-        move[i], move[n + i] = l_step / math.sqrt(diagonal[i]), math.log1p(r_step[i] / r[i])
+        l_step, unit = (shift[i] - m_r * r_step[i]) / cumulants[1, i], math.sqrt(abs(r[i]) + fold[i] * curvature[i])
+        move[i] = l_step / field[i]
         # far from the solution Newton overshoots: no site moves by more than a few of its own widths
-        excess = _larger(excess, abs(l_step) / sd / (2.0 + 0.5 * abs(l[i]) / sd))
-        residual = _larger(residual, abs(target[i] / r[i] - 1.0))
+        excess = _larger(excess, abs(l_step) / unit / (2.0 + 0.5 * abs(l[i]) / unit))
     move[:n] /= max(1.0, excess)
     return _larger(residual, excess)
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from nnbm.arrays import FloatArray
 from nnbm.errors import NoSite, NotConverged, UnreliableWarning
+from nnbm.inference.chart import Chart
 from nnbm.inference.infer import METHODS, infer
 from nnbm.inference.result import Inference
 from nnbm.inference.solver import Options, iterate
@@ -27,7 +28,6 @@ from nnbm.learning.inverse import sites_of
 from nnbm.learning.moments import Moments
 from nnbm.learning.parameters import Estimate, Parameters
 from nnbm.linalg.dense import factor
-from nnbm.site import HALF_LINE
 
 __all__ = ["ascent"]
 
@@ -71,31 +71,33 @@ def ascent(
 
 @dataclass(frozen=True, eq=False)
 class _Climb:
-    """The data in units of standard deviations, and the climb's step; the unknowns are (b, ln w_ii, w_ij)."""
+    """The data in units of standard deviations, and the climb's step; the unknowns are (b, w_ii, w_ij), w_ii as `Chart`
+    has it: in its logarithm where it must be positive.
+    """
 
     data: Moments
     method: str
+    chart: Chart
     l: FloatArray
     r: FloatArray
     precision: FloatArray
 
     @classmethod
     def towards(cls, moments: Moments, method: str, names: Sequence[str] | None) -> _Climb:
-        e, sd = moments.edges, np.sqrt(moments.variance)
-        ones = np.ones_like(sd)
-        data = Moments(e, moments.total, moments.mean / sd, ones, moments.covariance / (sd[e.i] * sd[e.j]))
-        l, r = sites_of(data.mean, ones, names)
+        e, data = moments.edges, moments.standardised()
+        l, r = sites_of(data, names)
         whole = factor(data.dense_covariance) if e.is_complete else None
-        return cls(data, method, l, r, np.eye(e.n) if whole is None else whole.inverse())
+        chart = Chart.between(np.ones_like(l), data.site.lower, data.site.upper)
+        return cls(data, method, chart, l, r, np.eye(e.n) if whole is None else whole.inverse())
 
     @property
     def start(self) -> FloatArray:
         """Independent variables with the data's means and variances."""
-        return np.concatenate([self.l, np.log(self.r), np.zeros(self.data.edges.size)])
+        return np.concatenate([self.l, self.chart.coordinates(self.r), np.zeros(self.data.edges.size)])
 
     def parameters(self, y: FloatArray) -> Parameters:
         n = self.data.edges.n
-        return Parameters(self.data.edges, y[:n], np.exp(y[n : 2 * n]), y[2 * n :])
+        return Parameters(self.data.edges, y[:n], self.chart.curvatures(y[n : 2 * n]), y[2 * n :])
 
     def step(self, y: FloatArray) -> tuple[FloatArray, float] | None:
         """The turned gradient and the largest plain one; None where the method has no solution."""
@@ -104,18 +106,20 @@ class _Climb:
         if found is None or found.covariance is None:
             return None
         try:
-            l, r = HALF_LINE.from_mean_variance(found.mean, found.variance)
+            l, r = self.data.site.from_mean_variance(found.mean, found.variance)
         except NoSite:
             return None
         excess = found.covariance[e.i, e.j] - self.data.covariance
         turned = (self.precision @ e.symmetric(excess) @ self.precision)[e.i, e.j]
         couplings = here.couplings + turned
         back = here.diagonal - r
-        diagonal = np.maximum(self.r + back, 0.3 * here.diagonal)
+        diagonal = self.r + back
+        diagonal = np.where(self.chart.fold > 0.0, diagonal, np.maximum(diagonal, 0.3 * here.diagonal))
         # what the method's own field equation leaves over, 0 for mean-field ones
         rest = here.bias - l - e.pulls(here.couplings, found.mean) - back * found.mean
         bias = self.l + e.pulls(couplings, self.data.mean) + back * self.data.mean + rest
-        move = np.concatenate([bias - here.bias, np.log(diagonal / here.diagonal), turned])
+        own = self.chart.coordinates(diagonal) - self.chart.coordinates(here.diagonal)
+        move = np.concatenate([bias - here.bias, own, turned])
         squares = found.second_moment - self.data.second_moment
         products = excess + (found.mean[e.i] * found.mean[e.j] - self.data.mean[e.i] * self.data.mean[e.j])
         gradients = np.concatenate([found.mean - self.data.mean, 0.5 * squares, products])
@@ -125,7 +129,7 @@ class _Climb:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnreliableWarning)
             try:
-                found = infer(here.model(), self.method, throw=False)
+                found = infer(here.model(site=self.data.site), self.method, throw=False)
             except ValueError:
                 return None
         return found if found.converged else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nnbm.learning.moments import Moments
 from nnbm.learning.parameters import Estimate, Parameters
+from nnbm.site import HALF_LINE
 
 __all__ = ["downs"]
 
@@ -12,8 +13,13 @@ def downs(moments: Moments) -> Estimate:
     """A_ij = -C_ij / (m_i² m_j²), A_ii = (2 m_i² - <x_i²>) / (2 m_i⁴), and b from the means' equation.
 
     Holds where every variable is close to an exponential (b well below 0). A_ii is negative where <x_i²> > 2 m_i²; the
-    estimate is then returned as it is, and has no model.
+    estimate is then returned as it is, and has no model. Refused for variables that do not live on x >= 0.
     """
+    if moments.site is not HALF_LINE:
+        raise ValueError(
+            "method: downs expands around exponentials on x >= 0, but some variable has other ends. Use isusp, or "
+            "pseudolikelihood."
+        )
     m, e = moments.mean, moments.edges
     # in units of the means, where m = 1
     couplings = -(moments.covariance / m[e.i]) / m[e.j]

@@ -24,6 +24,7 @@ from nnbm.learning.rows import Rows
 from nnbm.learning.sandwich import pseudolikelihood_errors, score_matching_errors
 from nnbm.learning.score_matching import score_matching
 from nnbm.model import NNBM
+from nnbm.site import HALF_LINE, Site
 from nnbm.stream import Seed
 
 __all__ = ["METHODS", "MOMENT_METHODS", "Fitted", "Request", "fit", "fit_moments"]
@@ -121,7 +122,7 @@ def fit(rows: Rows, edges: EdgeSet, request: Request) -> Fitted:
     by_rows = _BY_ROWS.get(request.method)
     if by_rows is None:
         return fit_moments(moments(rows, edges), request)
-    return _modelled(by_rows(rows, edges, request), request)
+    return _modelled(by_rows(rows, edges, request), request, rows.site)
 
 
 def fit_moments(data: Moments, request: Request) -> Fitted:
@@ -140,7 +141,7 @@ def fit_moments(data: Moments, request: Request) -> Fitted:
             f"{', '.join(MOMENT_METHODS)}, or fit(X)."
         )
     estimate = _BY_MOMENTS[method](data, request.names)
-    found = _modelled(estimate if method == "downs" else _judged(data, estimate), request)
+    found = _modelled(estimate if method == "downs" else _judged(data, estimate), request, data.site)
     if request.method != "auto":
         return found
     said = "Only moments are given, so this is I-SusP, the most accurate estimator that needs no more; it is biased."
@@ -162,7 +163,7 @@ def _automatic(rows: Rows, edges: EdgeSet, request: Request) -> Fitted:
     failures: list[ValueError] = []
     for ridge in (request.ridge, *(r for r in _RIDGES if r > request.ridge)):
         try:
-            found = _modelled(_by_pseudolikelihood(rows, edges, replace(request, ridge=ridge)), request)
+            found = _modelled(_by_pseudolikelihood(rows, edges, replace(request, ridge=ridge)), request, rows.site)
         except ValueError as error:
             failures.append(error)
             continue
@@ -182,7 +183,7 @@ def _remarks(rows: Rows, ridge: float, request: Request, failures: Sequence[Valu
     elif ridge == 0.0:
         remarks.append("Pseudo-likelihood is consistent, and near the statistical floor when rows are many.")
     spread = _more_spread_than_an_exponential(rows)
-    if spread.size:
+    if rows.site is HALF_LINE and spread.size:
         remarks.append(
             f"Mean-field inverses are out of the question: <x²> >= 2 <x>² for {listed(request.names, spread)}."
         )
@@ -202,8 +203,8 @@ def _with_errors(found: Estimate, errors: Callable[[], Parameters]) -> Estimate:
     return found.with_errors(errors())
 
 
-def _modelled(estimate: Estimate, request: Request) -> Fitted:
-    return Fitted(estimate, estimate.parameters.model(request.names))
+def _modelled(estimate: Estimate, request: Request, site: Site) -> Fitted:
+    return Fitted(estimate, estimate.parameters.model(request.names, site))
 
 
 def _require_variances(data: Moments, names: Sequence[str]) -> None:

@@ -8,14 +8,15 @@ import numpy as np
 
 from nnbm.arrays import FloatArray
 from nnbm.learning.edges import EdgeSet
+from nnbm.learning.frame import Frame
 from nnbm.learning.parameters import Parameters
 from nnbm.learning.rows import Rows
 from nnbm.learning.statistics import (
     covariance_over,
+    errors_seen_back,
     inverse_covariance,
     require_dense,
     sufficient_statistics,
-    uncentred_errors,
 )
 from nnbm.model import NNBM
 from nnbm.sampling.sample import sample
@@ -45,9 +46,9 @@ class Floor:
         return float(_MEAN_ABSOLUTE * np.concatenate([self.errors.diagonal, self.errors.couplings]).mean())
 
 
-def fisher_information(draws: FloatArray, edges: EdgeSet, shift: float = 0.0) -> FloatArray:
-    """(parameters, parameters) Cov(T) over draws (count, n) of the model, T of x - shift."""
-    return covariance_over(Rows.of_draws(draws, shift), lambda batch: sufficient_statistics(batch, edges))
+def fisher_information(draws: FloatArray, edges: EdgeSet) -> FloatArray:
+    """(parameters, parameters) Cov(T) over draws (count, n) of the model."""
+    return covariance_over(Rows.of_draws(draws), lambda batch: sufficient_statistics(batch, edges))
 
 
 def floor(
@@ -69,11 +70,11 @@ def floor(
 def floor_from_draws(draws: FloatArray, rows: float, edges: EdgeSet) -> Floor:
     """The floor at `rows` rows of the model that these draws (count, n) are from."""
     require_dense(edges, "floor")
-    scale = draws.mean(axis=0)
-    near = draws / scale
+    frame = Frame(draws.mean(axis=0), draws.std(axis=0))
+    near = (draws - frame.centre) / frame.scale
     # what inverting a noisy matrix adds falls as 1/draws: extrapolated away from the whole and its halves
     whole, *halves = (_covariance(part, edges) for part in (near, near[0::2], near[1::2]))
-    errors = uncentred_errors(edges, (2.0 * whole - 0.5 * (halves[0] + halves[1])) / rows, scale)
+    errors = errors_seen_back(edges, (2.0 * whole - 0.5 * (halves[0] + halves[1])) / rows, frame)
     if not (errors.vector > 0.0).all():
         raise ValueError(
             f"draws: {draws.shape[0]} do not determine the Fisher information of {edges.parameters} parameters. "
@@ -83,6 +84,6 @@ def floor_from_draws(draws: FloatArray, rows: float, edges: EdgeSet) -> Floor:
 
 
 def _covariance(draws: FloatArray, edges: EdgeSet) -> FloatArray:
-    """(parameters, parameters) F^{-1} of the centred parameters, NaN where these draws do not determine it."""
-    found = inverse_covariance(fisher_information(draws, edges, shift=1.0), draws.shape[0])
+    """(parameters, parameters) F^{-1}, NaN where these draws do not determine it."""
+    found = inverse_covariance(fisher_information(draws, edges), draws.shape[0])
     return np.full((edges.parameters,) * 2, np.nan) if found is None else found

@@ -28,8 +28,8 @@ from nnbm.learning.edges import EdgeSet
 from nnbm.learning.labels import listed
 from nnbm.learning.moments import Moments
 from nnbm.learning.parameters import Estimate, Parameters
-from nnbm.linalg.dense import Factor, balanced, factor
-from nnbm.site import HALF_LINE
+from nnbm.linalg.dense import balanced, factor
+from nnbm.site import HALF_LINE, Site
 
 __all__ = ["INVERSES", "inverse", "moment_error", "sites_of"]
 
@@ -57,26 +57,28 @@ def inverse(
     """
     if method not in INVERSES:
         raise ValueError(f"method: one of {', '.join(INVERSES)} is meant, but method = {method!r}.")
-    sd, e = np.sqrt(moments.variance), moments.edges
-    mean = moments.mean / sd
-    l, r = sites_of(mean, np.ones_like(mean), names)
-    equations = _Equations(e, moments.covariance / (sd[e.i] * sd[e.j]), _sites(l, r, method), method != "susp")
+    e, here = moments.edges, moments.standardised()
+    l, r = sites_of(here, names)
+    equations = _Equations(e, here.covariance, _sites(here.site, l, r, method), method != "susp")
     solve = _by_fixed_point if e.is_complete and equations.consistent else _by_newton
     couplings, back, history = solve(equations, options or Options())
-    bias = l + e.pulls(couplings, mean) + back * mean
-    return Estimate(method, Parameters(e, bias, r + back, couplings).in_units(sd), len(history))
+    bias = l + e.pulls(couplings, here.mean) + back * here.mean
+    found = Parameters(e, bias, r + back, couplings).in_units(np.sqrt(moments.variance))
+    return Estimate(method, found, len(history))
 
 
-def sites_of(
-    mean: FloatArray, variance: FloatArray, names: Sequence[str] | None = None
-) -> tuple[FloatArray, FloatArray]:
+def sites_of(moments: Moments, names: Sequence[str] | None = None) -> tuple[FloatArray, FloatArray]:
     """The (l, r) of every variable, (n,) each; or a NoSite that names the variables that have none."""
     try:
-        return HALF_LINE.from_mean_variance(mean, variance)
+        return moments.site.from_mean_variance(moments.mean, moments.variance)
     except NoSite as error:
+        rule = (
+            "less spread than an exponential" if moments.site is HALF_LINE else "a density with its mean and variance"
+        )
+        condition = "<x²> < 2 <x>² of every variable" if moments.site is HALF_LINE else "a site of every variable"
         raise NoSite(
-            f"X: mean-field methods need <x²> < 2 <x>² of every variable (less spread than an exponential), which does "
-            f"not hold for {listed(names, error.indices)}. Use score_matching or pseudolikelihood, which do not.",
+            f"X: mean-field methods need {condition} ({rule}), which does not hold for "
+            f"{listed(names, error.indices)}. Use score_matching or pseudolikelihood, which do not need it.",
             error.indices,
         ) from error
 
@@ -87,8 +89,8 @@ def moment_error(moments: Moments, parameters: Parameters) -> float:
     The moments were matched by a mean-field solution, so this is what the parameters' bias stems from.
     """
     e, p = moments.edges, parameters
-    problem = Problem(p.bias, p.diagonal, e.symmetric(p.couplings), HALF_LINE)
-    return expected_error(problem.point(problem.state(*sites_of(moments.mean, moments.variance))))
+    problem = Problem(p.bias, p.diagonal, e.symmetric(p.couplings), moments.site)
+    return expected_error(problem.point(problem.state(*sites_of(moments))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +102,11 @@ class _Sites:
     spread: FloatArray  # g = s / D
 
 
-def _sites(l: FloatArray, r: FloatArray, method: str) -> _Sites:
+def _sites(site: Site, l: FloatArray, r: FloatArray, method: str) -> _Sites:
     if method == "ep":
         ones = np.ones_like(l)
         return _Sites(0.0 * ones, ones, ones)
-    s, k3, k4 = HALF_LINE.moments(l, r).cumulants[1:4]
+    s, k3, k4 = site.moments(l, r).cumulants[1:4]
     determinant = s * k4 + 2.0 * s**3 - k3 * k3
     return _Sites(k3 / determinant, (k4 + 2.0 * s * s) / determinant, s / determinant)
 
@@ -155,17 +157,20 @@ class _Equations:
         couplings = y[: self.edges.size]
         return couplings, y[self.edges.size :] if self.consistent else self.edges.sums(couplings**2)
 
-    def spread(self, couplings: FloatArray) -> Factor | None:
-        """T^{-1} = diag g - 1/2 w²."""
-        return factor(self.edges.symmetric(-0.5 * couplings**2, self.sites.spread))
+    def by_spread(self, couplings: FloatArray) -> FloatArray | None:
+        """(n, n) K T, T = (diag g - 1/2 w²)^{-1}; None where T is not positive definite, unless nothing asks for it."""
+        pull = self.sites.pull
+        if not pull.any():  # EP, and variables without walls
+            return np.zeros((pull.size, pull.size))
+        spread = factor(self.edges.symmetric(-0.5 * couplings**2, self.sites.spread))
+        return None if spread is None else pull[:, None] * spread.inverse()
 
     def state(self, y: FloatArray) -> _State | None:
         """The response; None where the Hessian is not positive definite."""
         couplings, back = self.split(y)
-        spread = self.spread(couplings)
-        if spread is None:
+        by_spread = self.by_spread(couplings)
+        if by_spread is None:
             return None
-        by_spread = self.sites.pull[:, None] * spread.inverse()
         means = factor(self.edges.symmetric(couplings, back + self.sites.stiffness) - by_spread * self.sites.pull)
         if means is None:
             return None
@@ -253,8 +258,8 @@ def _by_fixed_point(equations: _Equations, options: Options) -> _Found:
     precision = found.inverse()
 
     def wanted(couplings: FloatArray) -> FloatArray | None:
-        spread = equations.spread(couplings)
-        return None if spread is None else precision + sites.pull[:, None] * spread.inverse() * sites.pull
+        by_spread = equations.by_spread(couplings)
+        return None if by_spread is None else precision + by_spread * sites.pull
 
     def step(couplings: FloatArray) -> tuple[FloatArray, float] | None:
         matrix = wanted(couplings)

@@ -23,11 +23,11 @@ from nnbm.learning.pseudolikelihood import pseudolikelihood, pseudolikelihood_bl
 from nnbm.learning.rows import Rows
 from nnbm.learning.statistics import (
     covariance_over,
+    errors_seen_back,
     inverse_covariance,
     mean_statistics,
     require_dense,
     sufficient_statistics,
-    uncentred_errors,
 )
 from nnbm.model import NNBM
 from nnbm.sampling.sample import sample
@@ -90,18 +90,18 @@ def likelihood(
     require_dense(edges, "likelihood")
     if draws is not None and as_whole("draws", draws) < _CHAINS:
         raise ValueError(f"draws: at least {_CHAINS} are needed, one per chain, but draws = {draws}.")
-    scale = rows.average(rows.columns)
+    frame = rows.frame
     first = start if start is not None else pseudolikelihood(rows, edges).parameters
     count = draws or int(np.clip(_DRAWS_PER_ROW * rows.count, _LEAST_DRAWS, _MOST_DRAWS))
-    climb = _Climb(rows.centred(scale), edges, count, threads, tuple(names or ()))
-    found = climb.run(first.centred(scale), sequence(seed).spawn(2 * _STEPS))
+    climb = _Climb(rows.seen_from(frame), edges, count, threads, tuple(names or ()))
+    found = climb.run(first.seen_from(frame), sequence(seed).spawn(2 * _STEPS))
     covariance = found.metric.inverse * ((1.0 + found.step.noise) / rows.total)
     more_noise = np.sqrt(1.0 + found.step.noise) - 1.0
     return Estimate(
         "likelihood",
-        found.parameters.uncentred(scale),
+        found.parameters.seen_back(frame),
         found.steps,
-        uncentred_errors(edges, covariance, scale),
+        errors_seen_back(edges, covariance, frame),
         (f"Monte-Carlo noise adds {more_noise:.1%} to the standard errors.",),
         found.doubts,
     )
@@ -109,7 +109,7 @@ def likelihood(
 
 @dataclass(frozen=True, eq=False)
 class _Summit:
-    """Where the climb ended: centred parameters, the last metric and step, the number of steps, and doubts."""
+    """Where the climb ended: its parameters, the last metric and step, the number of steps, and doubts."""
 
     parameters: Parameters
     metric: _Metric
@@ -120,7 +120,7 @@ class _Summit:
 
 @dataclass(frozen=True, eq=False)
 class _Climb:
-    """Newton's method for rows in centred units of their means (`Rows.centred`), `count` draws a step."""
+    """Newton's method for rows in their own frame, `count` draws a step."""
 
     rows: Rows
     edges: EdgeSet
@@ -153,22 +153,22 @@ class _Climb:
     def _draws(
         self, at: Parameters, count: int, seed: np.random.SeedSequence
     ) -> tuple[tuple[Rows, ...], tuple[str, ...]]:
-        """Every chain's draws of the model at `at`, centred like the rows, and what speaks against them."""
+        """Every chain's draws of the model at `at`, and what speaks against them."""
         own_seed, for_starts = seed.spawn(2)
         starts = np.random.default_rng(for_starts).choice(self.rows.count, _CHAINS, p=self.rows.shares)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UnreliableWarning)
             samples = sample(
                 self._model(at), -(-count // _CHAINS), chains=_CHAINS, thin=_THIN, burn_in=_BURN_IN, seed=own_seed,
-                initial=self.rows.columns[:, starts].T + self.rows.shift, threads=self.threads, progress=False,
+                initial=self.rows.columns[:, starts].T, threads=self.threads, progress=False,
             )  # fmt: skip
         if samples.interrupted:
             raise KeyboardInterrupt
-        chains = tuple(Rows.of_draws(chain, self.rows.shift) for chain in samples.draws)
+        chains = tuple(Rows.of_draws(chain, self.rows.site) for chain in samples.draws)
         return chains, tuple(str(warning.message) for warning in caught)
 
     def _model(self, at: Parameters) -> NNBM:
-        return at.uncentred(np.ones(self.edges.n)).model(self.names)
+        return at.model(self.names, self.rows.site)
 
     def _stepped(self, here: Parameters, move: FloatArray) -> Parameters:
         """The longest step, halving, that leaves a model with a finite Z."""
@@ -186,7 +186,7 @@ class _Climb:
 
 
 def _metric(chains: Sequence[Rows], at: Parameters) -> _Metric:
-    rows = Rows(np.concatenate([chain.columns for chain in chains], axis=1), shift=chains[0].shift)
+    rows = Rows(np.concatenate([chain.columns for chain in chains], axis=1), site=chains[0].site)
     fisher = covariance_over(rows, lambda batch: sufficient_statistics(batch, at.edges))
     inverse = inverse_covariance(fisher, rows.count)
     spread = inverse_covariance(covariance_over(rows, lambda batch: pseudolikelihood_scores(batch, at)), rows.count)

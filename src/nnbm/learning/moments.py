@@ -9,21 +9,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nnbm.arrays import FloatArray, as_floats, forbid
+from nnbm.ends import checked_ends, domain_rule
 from nnbm.learning.edges import EdgeSet
+from nnbm.learning.frame import Frame
 from nnbm.learning.rows import Rows
+from nnbm.site import HALF_LINE, Site
 
 __all__ = ["Moments", "checked_moments", "moments"]
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """total: rows, repeats counted. mean, variance: (n,). covariance: (edges,). Central, so nothing cancels."""
+    """total: rows, repeats counted. mean, variance: (n,). covariance: (edges,). Central, so nothing cancels.
+
+    site: the domain of the variables.
+    """
 
     edges: EdgeSet
     total: float
     mean: FloatArray
     variance: FloatArray
     covariance: FloatArray
+    site: Site = HALF_LINE
 
     @property
     def second_moment(self) -> FloatArray:
@@ -49,17 +56,29 @@ class Moments:
             self.mean + share * apart,
             (1.0 - share) * self.variance + share * other.variance + between * apart**2,
             (1.0 - share) * self.covariance + share * other.covariance + between * apart[e.i] * apart[e.j],
+            self.site,
         )
 
+    def standardised(self) -> Moments:
+        """The same of x / sd: every variance is 1."""
+        e, sd = self.edges, np.sqrt(self.variance)
+        site = Frame.of_scale(sd).site(self.site)
+        covariance = self.covariance / (sd[e.i] * sd[e.j])
+        return Moments(e, self.total, self.mean / sd, np.ones_like(sd), covariance, site)
 
-def checked_moments(mean: ArrayLike, covariance: ArrayLike, rows: float) -> tuple[FloatArray, FloatArray]:
+
+def checked_moments(
+    mean: ArrayLike, covariance: ArrayLike, rows: float, *, lower: ArrayLike = 0.0, upper: ArrayLike = np.inf
+) -> tuple[FloatArray, FloatArray]:
     """mean (n,) and covariance (n, n) as arrays, or an error that says what is wrong with them."""
     center, spread = as_floats("mean", mean), as_floats("covariance", covariance)
     if center.ndim != 1 or center.size == 0 or spread.shape != (center.size, center.size):
         raise ValueError(
             f"mean, covariance: shapes (n,) and (n, n) are needed, but they are {center.shape} and {spread.shape}."
         )
-    forbid("mean", center, center <= 0, "means of nonnegative variables are positive", "Check its sign and order.")
+    low, high = checked_ends(lower, upper, center.size)
+    rule = f"a mean lies strictly inside the domain, and {domain_rule(low, high)}"
+    forbid("mean", center, (center <= low) | (center >= high), rule, "Check its sign and order.")
     own = np.diagonal(spread)
     forbid("diagonal of covariance", own, own <= 0, "variances are positive", "Drop that variable.")
     uneven = np.abs(spread - spread.T) > 1e-6 * np.sqrt(np.outer(own, own))
@@ -88,11 +107,11 @@ def _of_batch(rows: Rows, edges: EdgeSet) -> Moments:
     weighted = apart * rows.shares
     if edges.is_complete:
         products = weighted @ apart.T
-        return Moments(edges, rows.total, mean, products.diagonal().copy(), products[edges.i, edges.j])
+        return Moments(edges, rows.total, mean, products.diagonal().copy(), products[edges.i, edges.j], rows.site)
     variance = np.einsum("ik,ik->i", weighted, apart)
     # edge by edge in slices, so that no (edges, rows) array is built
     covariance = np.empty(edges.size)
     for start in range(0, edges.size, 256):
         part = slice(start, start + 256)
         covariance[part] = np.einsum("ek,ek->e", weighted[edges.i[part]], apart[edges.j[part]])
-    return Moments(edges, rows.total, mean, variance, covariance)
+    return Moments(edges, rows.total, mean, variance, covariance, rows.site)

@@ -11,8 +11,10 @@ from scipy import sparse
 from nnbm.arrays import FloatArray
 from nnbm.errors import NotCopositive
 from nnbm.learning.edges import EdgeSet
+from nnbm.learning.frame import Frame
 from nnbm.learning.labels import listed
 from nnbm.model import NNBM
+from nnbm.site import HALF_LINE, Site
 
 __all__ = ["Estimate", "Parameters"]
 
@@ -63,23 +65,25 @@ class Parameters:
         e = self.edges
         return Parameters(e, self.bias / scale, self.diagonal / scale**2, self.couplings / (scale[e.i] * scale[e.j]))
 
-    def centred(self, scale: FloatArray) -> Parameters:
-        """The parameters of a = x / scale - 1: b~_i = b_i - w_ii - sum_j w_ij in these units."""
-        here = self.in_units(1.0 / scale)
-        return replace(here, bias=here.bias - here.diagonal - self.edges.sums(here.couplings))
+    def seen_from(self, frame: Frame) -> Parameters:
+        """The parameters of a = (x - centre) / scale: b~ = scale (b - W centre), W~ = scale W scale."""
+        here, offset = self.in_units(1.0 / frame.scale), frame.offset
+        return replace(here, bias=here.bias - here.diagonal * offset - self.edges.pulls(here.couplings, offset))
 
-    def uncentred(self, scale: FloatArray) -> Parameters:
-        """The parameters of x, from those of a = x / scale - 1."""
-        bias = self.bias + self.diagonal + self.edges.sums(self.couplings)
-        return replace(self, bias=bias).in_units(scale)
+    def seen_back(self, frame: Frame) -> Parameters:
+        """The parameters of x, from those of a = (x - centre) / scale."""
+        offset = frame.offset
+        bias = self.bias + self.diagonal * offset + self.edges.pulls(self.couplings, offset)
+        return replace(self, bias=bias).in_units(frame.scale)
 
-    def model(self, names: Sequence[str] = ()) -> NNBM:
-        """The model; NotCopositive where these parameters have no finite Z."""
-        bad = ~(np.isfinite(self.bias) & np.isfinite(self.diagonal) & (self.diagonal > 0))
+    def model(self, names: Sequence[str] = (), site: Site = HALF_LINE) -> NNBM:
+        """The model on this domain; NotCopositive where these parameters have no finite Z."""
+        needed = ~np.isfinite(np.subtract(site.upper, site.lower))  # between two ends w_ii may have any sign
+        bad = ~(np.isfinite(self.bias) & np.isfinite(self.diagonal) & ((self.diagonal > 0) | ~needed))
         if bad.any():
             raise ValueError(f"the fitted w_ii of {listed(names, np.flatnonzero(bad))} is not positive. {_FEW}")
         try:
-            return NNBM(self.bias, self.coupling, names=names or None)
+            return NNBM(self.bias, self.coupling, lower=site.lower, upper=site.upper, names=names or None)
         except NotCopositive as error:
             places = np.flatnonzero(error.witness)
             raise NotCopositive(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nnbm.arrays import FloatArray
 from nnbm.learning.blocks import Blocks, weighted_gram
@@ -19,7 +20,6 @@ from nnbm.learning.edges import EdgeSet
 from nnbm.learning.parameters import Estimate, Parameters
 from nnbm.learning.rows import Rows
 from nnbm.learning.score_matching import matched
-from nnbm.site import HALF_LINE
 
 __all__ = [
     "RidgePenalty",
@@ -40,26 +40,40 @@ _LONGEST_FALL = -3.0  # of ln w_ii in one step
 
 @dataclass(frozen=True)
 class RidgePenalty:
-    """ridge [1/2 sum w_ij² + sum (w_ii - 1 - ln w_ii)]: couplings towards 0, and every w_ii off 0 towards 1."""
+    """ridge [1/2 sum w_ij² + sum (w_ii - 1 - ln w_ii)]: couplings towards 0, and every w_ii off 0 towards 1.
+
+    bounded (n,): variables between two walls, whose w_ii may have any sign: theirs is 1/2 w_ii².
+    """
 
     edges: EdgeSet
     ridge: float
+    bounded: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, rows: Rows, edges: EdgeSet, ridge: float) -> RidgePenalty:
+        """For rows in their own frame."""
+        return cls(edges, ridge, np.isfinite(np.subtract(*rows.ends)))
 
     def value(self, vector: FloatArray) -> float:
         """At (b, w_ii, w_ij)."""
         n = self.edges.n
-        diagonal, couplings = vector[n : 2 * n], vector[2 * n :]
-        return self.ridge * float(0.5 * couplings @ couplings + np.sum(diagonal - 1.0 - np.log(diagonal)))
+        own, couplings = vector[n : 2 * n], vector[2 * n :]
+        positive = np.where(self.bounded, 1.0, own)
+        of_own = np.where(self.bounded, 0.5 * own**2, own - 1.0 - np.log(positive))
+        return self.ridge * float(0.5 * couplings @ couplings + np.sum(of_own))
 
     def gradient(self, vector: FloatArray) -> FloatArray:
         """(parameters,)."""
         n = self.edges.n
-        return self.ridge * np.concatenate([np.zeros(n), 1.0 - 1.0 / vector[n : 2 * n], vector[2 * n :]])
+        own = vector[n : 2 * n]
+        of_own = np.where(self.bounded, own, 1.0 - 1.0 / np.where(self.bounded, 1.0, own))
+        return self.ridge * np.concatenate([np.zeros(n), of_own, vector[2 * n :]])
 
     def curvature(self, vector: FloatArray) -> FloatArray:
         """(parameters,) the diagonal, which is all there is."""
         n = self.edges.n
-        return self.ridge * np.concatenate([np.zeros(n), vector[n : 2 * n] ** -2.0, np.ones(self.edges.size)])
+        of_own = np.where(self.bounded, 1.0, vector[n : 2 * n]) ** -2.0
+        return self.ridge * np.concatenate([np.zeros(n), of_own, np.ones(self.edges.size)])
 
 
 def pseudolikelihood(rows: Rows, edges: EdgeSet, *, ridge: float = 0.0, start: Parameters | None = None) -> Estimate:
@@ -75,20 +89,20 @@ def pseudolikelihood(rows: Rows, edges: EdgeSet, *, ridge: float = 0.0, start: P
     >>> bool(np.abs(found.parameters.couplings - 0.5).mean() < 0.1), found.iterations < 6
     (True, True)
     """
-    scale = rows.average(rows.columns)
-    near = rows.centred(scale)
+    frame = rows.frame
+    near = rows.seen_from(frame)
     first, said = (
-        (start.centred(scale), "Newton's method began where it was told") if start else _first(near, edges, ridge)
+        (start.seen_from(frame), "Newton's method began where it was told") if start else _first(near, edges, ridge)
     )
     vector, steps = _maximised(near, first, ridge)
-    found = Parameters.from_vector(edges, vector).uncentred(scale)
+    found = Parameters.from_vector(edges, vector).seen_back(frame)
     return Estimate("pseudolikelihood", found, steps, remarks=(f"{said}.",))
 
 
 def _first(rows: Rows, edges: EdgeSet, ridge: float) -> tuple[Parameters, str]:
-    """Score matching's answer if its w_ii are positive, else independent variables; and which."""
+    """Score matching's answer if its w_ii are positive where they must be, else independent variables; and which."""
     found = matched(rows, edges, "log", ridge)
-    if found is not None and (found.diagonal > 0).all():
+    if found is not None and ((found.diagonal > 0) | np.isfinite(np.subtract(*rows.ends))).all():
         return found, "Newton's method began at score matching's answer"
     return _independent(
         rows, edges
@@ -104,12 +118,12 @@ def _independent(rows: Rows, edges: EdgeSet) -> Parameters:
 def _maximised(rows: Rows, start: Parameters, ridge: float) -> tuple[FloatArray, int]:
     """The maximiser's vector and the number of steps: straight from the start, or led by penalties that fade."""
     edges = start.edges
-    found = _newton(rows, start, RidgePenalty(edges, ridge))
+    found = _newton(rows, start, RidgePenalty.of(rows, edges, ridge))
     if found is not None:
         return found
     here, total = _independent(rows, edges), 0
     for strength in (*(r for r in _FADING if r > ridge), ridge):
-        found = _newton(rows, here, RidgePenalty(edges, strength))
+        found = _newton(rows, here, RidgePenalty.of(rows, edges, strength))
         if found is None:
             raise ValueError(
                 f"X: the pseudo-likelihood of {edges.parameters} parameters has no maximum that {rows.count} rows "
@@ -148,14 +162,15 @@ def _newton(rows: Rows, start: Parameters, penalty: RidgePenalty) -> tuple[Float
 def _line_search(
     rows: Rows, here: Blocks, vector: FloatArray, move: FloatArray, penalty: RidgePenalty, gain: float, fresh: bool
 ) -> tuple[FloatArray, Blocks] | None:
-    """The first point along the move that is as good as promised; a falling w_ii moves in its logarithm."""
+    """The first point along the move that is as good as promised; a w_ii > 0 that falls moves in its logarithm."""
     n, length = here.edges.n, 1.0
     diagonal, slope = vector[n : 2 * n], move[n : 2 * n]
     value = here.value - penalty.value(vector)
     for _ in range(_HALVINGS):
         moved = vector + length * move
-        falling = diagonal * np.exp(np.clip(length * slope / diagonal, _LONGEST_FALL, 0.0))
-        moved[n : 2 * n] = np.where(slope < 0.0, falling, moved[n : 2 * n])
+        positive = np.where(penalty.bounded, 1.0, diagonal)
+        falling = positive * np.exp(np.clip(length * slope / positive, _LONGEST_FALL, 0.0))
+        moved[n : 2 * n] = np.where((slope < 0.0) & ~penalty.bounded, falling, moved[n : 2 * n])
         there = pseudolikelihood_blocks(rows, Parameters.from_vector(here.edges, moved), curved=fresh)
         # rounding of a value near its maximum is no reason to shorten the step
         if there.value - penalty.value(moved) >= value + 1e-4 * length * gain - 1e-12 * (1.0 + abs(value)):
@@ -179,7 +194,7 @@ def _of_batch(rows: Rows, parameters: Parameters, curved: bool) -> Blocks:
         np.negative(rows.columns[neighbours], out=design[1:])
         couplings = parameters.couplings[edges.own_edges[node]]
         l = np.concatenate([parameters.bias[[node]], couplings]) @ design
-        log_partition, m, s, k3, k4 = _conditionals(l, r, rows.shift)
+        log_partition, m, s, k3, k4 = rows.site.of(node).conditionals(l, r)
         square = own * own
         value += float((l * own - 0.5 * r * square - log_partition) @ share)
         slope = design @ ((own - m) * share)
@@ -190,14 +205,6 @@ def _of_batch(rows: Rows, parameters: Parameters, curved: bool) -> Blocks:
             d = k4 + 2.0 * s * s + 4.0 * m * (k3 + m * s)
             curvature.append(_bordered(weighted_gram(design, np.sqrt(s * share)), design @ (c * share), d @ share))
     return Blocks(edges, rows.total, value, tuple(gradient), tuple(curvature))
-
-
-def _conditionals(l: FloatArray, r: float, shift: float) -> FloatArray:
-    """(5, rows) ln Z1, mean and cumulants of q ∝ exp(l a - r a²/2) on a >= -shift, by the site at a + shift."""
-    found = HALF_LINE.conditionals(l + r * shift, r)
-    found[0] -= shift * (l + 0.5 * r * shift)
-    found[1] -= shift
-    return found
 
 
 def _bordered(gram: FloatArray, border: FloatArray, corner: float) -> FloatArray:
@@ -217,7 +224,7 @@ def pseudolikelihood_scores(rows: Rows, parameters: Parameters) -> FloatArray:
     residual, by_diagonal = np.empty_like(x), np.empty_like(x)
     fields = _fields(rows, parameters)
     for node in range(edges.n):
-        _, m, s, _, _ = _conditionals(fields[node], float(parameters.diagonal[node]), rows.shift)
+        _, m, s, _, _ = rows.site.of(node).conditionals(fields[node], float(parameters.diagonal[node]))
         residual[node] = x[node] - m
         by_diagonal[node] = -0.5 * (x[node] ** 2 - s - m * m)
     i, j = edges.i, edges.j
@@ -229,15 +236,15 @@ def log_pseudolikelihoods(rows: Rows, parameters: Parameters) -> FloatArray:
     fields, total = _fields(rows, parameters), np.zeros(rows.count)
     for node, own in enumerate(rows.columns):
         r = float(parameters.diagonal[node])
-        total += fields[node] * own - 0.5 * r * own * own - _conditionals(fields[node], r, rows.shift)[0]
+        total += fields[node] * own - 0.5 * r * own * own - rows.site.of(node).conditionals(fields[node], r)[0]
     return total
 
 
 def conditional_means(rows: Rows, parameters: Parameters) -> FloatArray:
     """(n, rows) the mean of every variable given the others of its row."""
     fields = _fields(rows, parameters)
-    pairs = zip(fields, parameters.diagonal, strict=True)
-    return np.stack([_conditionals(l, float(r), rows.shift)[1] for l, r in pairs])
+    pairs = enumerate(zip(fields, parameters.diagonal, strict=True))
+    return np.stack([rows.site.of(node).conditionals(l, float(r))[1] for node, (l, r) in pairs])
 
 
 def _fields(rows: Rows, parameters: Parameters) -> FloatArray:

@@ -1,4 +1,4 @@
-"""A table of nonnegative measurements, checked once: what estimators read."""
+"""A table of measurements between the variables' ends, checked once: what estimators read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nnbm.arrays import FloatArray, IntArray, as_reals, forbid
+from nnbm.ends import beyond, checked_ends, domain_rule
+from nnbm.learning.frame import Frame, wall_distance
 from nnbm.learning.labels import label
+from nnbm.site import HALF_LINE, Site, site_between
 
 __all__ = ["Rows"]
 
@@ -21,12 +24,12 @@ _BATCH = 1 << 14  # rows at a time: a node's design stays in the cache
 class Rows:
     """columns (n, rows): one contiguous row per variable; weights (rows,) or None, counted like repeats of a row.
 
-    shift: what was taken from every value, so that the wall lies at -shift.
+    site: the domain of the variables.
     """
 
     columns: FloatArray
     weights: FloatArray | None = None
-    shift: float = 0.0
+    site: Site = HALF_LINE
 
     @classmethod
     def checked(
@@ -36,8 +39,12 @@ class Rows:
         weights: ArrayLike | None = None,
         names: Sequence[str] | None = None,
         varying: bool = True,
+        lower: ArrayLike = 0.0,
+        upper: ArrayLike = np.inf,
     ) -> Rows:
-        """From a table (rows, n), or an error with the column's name. varying: whether every column must vary.
+        """From a table (rows, n), or an error with the column's name.
+
+        varying: whether every column must vary. lower, upper: ends of the variables, (n,) or one number.
 
         >>> Rows.checked([[1.0, 0.5], [0.2, -1.0]], names=["a", "b"])
         Traceback (most recent call last):
@@ -50,24 +57,27 @@ Clip, shift or drop it.
             raise ValueError(f"X: a table (rows, variables) is needed; its shape is {x.shape}.")
         if 0 in x.shape:
             raise ValueError(f"X: at least one row and one variable are needed; its shape is {x.shape}.")
+        ends = checked_ends(lower, upper, x.shape[1])
         w = None if weights is None else _checked_weights(weights, x.shape[0])
         counted = np.arange(x.shape[0]) if w is None else np.flatnonzero(w)
         part = x if w is None else x[counted]
         nan = "NaN and inf have no place in it"
         _forbid(part, ~np.isfinite(part), nan, "Drop those rows or repair them.", names, counted)
-        negative = "Negative values in data passed to nnbm: the model lives on x >= 0"
-        _forbid(part, part < 0, negative, "Clip, shift or drop it.", names, counted)
+        site, rule = site_between(*ends), domain_rule(*ends)
+        if site is HALF_LINE:
+            rule = f"Negative values in data passed to nnbm: {rule}"
+        _forbid(part, beyond(part, *ends), rule, "Clip, shift or drop it.", names, counted)
         large = f"values above {_LARGEST:g} leave the floats when squared"
-        _forbid(part, part > _LARGEST, large, "Measure that column in a larger unit.", names, counted)
-        rows = cls(np.ascontiguousarray(part.T), None if w is None else w[counted])
+        _forbid(part, np.abs(part) > _LARGEST, large, "Measure that column in a larger unit.", names, counted)
+        rows = cls(np.ascontiguousarray(part.T), None if w is None else w[counted], site)
         if varying:
             _forbid_dead_columns(rows, names)
         return rows
 
     @classmethod
-    def of_draws(cls, draws: FloatArray, shift: float = 0.0) -> Rows:
+    def of_draws(cls, draws: FloatArray, site: Site = HALF_LINE) -> Rows:
         """From draws of a model (rows, n), which need no check."""
-        return cls(np.ascontiguousarray(draws.T) - shift, shift=shift)
+        return cls(np.ascontiguousarray(draws.T), site=site)
 
     @property
     def n(self) -> int:
@@ -93,13 +103,27 @@ Clip, shift or drop it.
         """The same rows, `size` at a time; none without any weight."""
         for start in range(0, self.count, size):
             part = slice(start, start + size)
-            batch = Rows(self.columns[:, part], None if self.weights is None else self.weights[part], self.shift)
+            batch = Rows(self.columns[:, part], None if self.weights is None else self.weights[part], self.site)
             if batch.total > 0.0:
                 yield batch
 
-    def centred(self, scale: FloatArray) -> Rows:
-        """a = x / scale - 1: with the means as scale, no digit is lost where the mean is many standard deviations."""
-        return Rows((self.columns - scale[:, None]) / scale[:, None], self.weights, 1.0)
+    @property
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """(n,) lower and upper."""
+        return np.broadcast_to(self.site.lower, (self.n,)), np.broadcast_to(self.site.upper, (self.n,))
+
+    @property
+    def frame(self) -> Frame:
+        """Means as centre; as scale the mean distances from the walls (on x >= 0: the means), sd without walls."""
+        scale, mean = np.empty(self.n), self.average(self.columns)
+        for k, (low, high) in enumerate(zip(*self.ends, strict=True)):
+            scale[k] = self.average(wall_distance(self.columns[k], float(low), float(high))[0])
+        spread = np.sqrt(self.average((self.columns - mean[:, None]) ** 2))
+        return Frame(mean, np.where(np.isfinite(scale) & (scale > 0.0), scale, spread))
+
+    def seen_from(self, frame: Frame) -> Rows:
+        """The same rows in the frame's coordinates."""
+        return Rows(frame.points(self.columns), self.weights, frame.site(self.site))
 
     def average(self, values: FloatArray) -> FloatArray:
         """Mean over the rows (last axis)."""
@@ -138,7 +162,7 @@ def _forbid_dead_columns(rows: Rows, names: Sequence[str] | None) -> None:
     constant = np.ptp(live, axis=1) == 0.0
     if rows.count < 2:
         raise ValueError(f"X: at least 2 rows are needed to learn anything, but there is {rows.count} sample.")
-    small = ~constant & (live.max(axis=1) < _LEAST_MEAN)
+    small = ~constant & (np.abs(live).max(axis=1) < _LEAST_MEAN)
     if small.any():
         k = int(np.argmax(small))
         raise ValueError(

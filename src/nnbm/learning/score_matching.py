@@ -1,8 +1,9 @@
-"""Score matching on the half line: consistent, quadratic in the parameters, one pass and one linear solve (EQ 8).
+"""Score matching between walls: consistent, quadratic in the parameters, one pass and one linear solve (EQ 8).
 
 Minimises E_D sum_j [1/2 h(x_j) g_j² + h(x_j) dg_j + h'(x_j) g_j], g_j = b_j - sum_k W_jk x_k, dg_j = -w_jj, with a
-weight h that vanishes at the wall. Hyvärinen (2007); Yu, Drton & Shojaie (2019). Every variable is measured in units of
-its own mean, so that the answer does not depend on the units of the table.
+weight h that vanishes at the walls: a function of the distance from them (`wall_distance`); without walls h = 1.
+Hyvärinen (2007); Yu, Drton & Shojaie (2019). Every variable is measured in units of its own mean distance, so that the
+answer does not depend on the units of the table.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from nnbm.arrays import FloatArray
 from nnbm.learning.blocks import Blocks, weighted_gram
 from nnbm.learning.edges import EdgeSet
+from nnbm.learning.frame import wall_distance
 from nnbm.learning.parameters import Estimate, Parameters
 from nnbm.learning.rows import Rows
 
@@ -22,7 +24,7 @@ __all__ = ["WEIGHTS", "matched", "ridge_curvature", "score_matching", "score_mat
 
 _Weight = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]
 
-# name -> (h, h') of y = x / mean
+# name -> (h, h') of y, the distance from the walls over its mean
 WEIGHTS: Mapping[str, _Weight] = {
     "log": (np.log1p, lambda y: 1.0 / (1.0 + y)),
     "linear": (lambda y: y, np.ones_like),
@@ -36,7 +38,7 @@ def score_matching(rows: Rows, edges: EdgeSet, *, weight: str = "log", ridge: fl
     """The minimiser, by one linear solve.
 
     weight: a name in `WEIGHTS`. ridge: of a penalty ridge/2 [sum w_ij² + sum (w_ii - 1)²] in units of the variables'
-    means.
+    means; between two walls w_ii is drawn to 0 instead.
 
     >>> from nnbm import gallery, sample
     >>> model = gallery.square_grid(3, 3, coupling=0.5)
@@ -45,22 +47,22 @@ def score_matching(rows: Rows, edges: EdgeSet, *, weight: str = "log", ridge: fl
     >>> bool(np.abs(found.parameters.couplings - 0.5).mean() < 0.1)
     True
     """
-    scale = rows.average(rows.columns)
-    found = matched(rows.centred(scale), edges, weight, ridge)
+    frame = rows.frame
+    found = matched(rows.seen_from(frame), edges, weight, ridge)
     if found is None:
         raise ValueError(
             f"X: {rows.count} rows do not determine {edges.parameters} parameters: the score-matching equations are "
             "singular. Use more rows, fewer edges, drop columns that depend linearly on others, or set ridge=0.01."
         )
-    return Estimate("score_matching", found.uncentred(scale), 1)
+    return Estimate("score_matching", found.seen_back(frame), 1)
 
 
 def matched(rows: Rows, edges: EdgeSet, weight: str, ridge: float) -> Parameters | None:
-    """The minimiser for rows in units of their means; None where the equations are singular."""
+    """The minimiser for rows in their own frame; None where the equations are singular."""
     blocks = score_matching_blocks(rows, edges, weight)
     penalty = ridge_curvature(edges, ridge)
     towards = np.zeros(edges.parameters)
-    towards[edges.n : 2 * edges.n] = ridge
+    towards[edges.n : 2 * edges.n] = np.where(np.isfinite(np.subtract(*rows.ends)), 0.0, ridge)
     found = blocks.solve(towards - blocks.total_gradient(), penalty)
     return None if found is None else Parameters.from_vector(edges, found)
 
@@ -84,7 +86,7 @@ def _of_batch(rows: Rows, edges: EdgeSet, weight: _Weight) -> Blocks:
     share = rows.shares
     for node, neighbours in enumerate(edges.neighbours):
         own = rows.columns[node]
-        h, slope = (f(own + rows.shift) for f in weight)
+        h, slope = _weighed(rows, node, weight)
         design = np.empty((neighbours.size + 2, rows.count))
         design[0] = 1.0
         np.negative(own, out=design[1])
@@ -96,10 +98,21 @@ def _of_batch(rows: Rows, edges: EdgeSet, weight: _Weight) -> Blocks:
     return Blocks(edges, rows.total, 0.0, tuple(gradient), tuple(curvature))
 
 
+def _weighed(rows: Rows, node: int, weight: _Weight) -> tuple[FloatArray, FloatArray]:
+    """(rows,) h and its derivative by x at every value of a variable."""
+    low, high = (float(end[node]) for end in rows.ends)
+    distance, slope = wall_distance(rows.columns[node], low, high)
+    if np.isinf(low) and np.isinf(high):
+        return np.ones_like(slope), slope
+    of_distance, by_distance = weight
+    return of_distance(distance), by_distance(distance) * slope
+
+
 def score_matching_scores(rows: Rows, parameters: Parameters, weight: str = "log") -> FloatArray:
     """(parameters, rows) gradient of every row's own objective: the meat of the sandwich."""
     edges, y = parameters.edges, rows.columns
-    h, slope = (f(y + rows.shift) for f in WEIGHTS[weight])
+    weighed = [_weighed(rows, node, WEIGHTS[weight]) for node in range(edges.n)]
+    h, slope = (np.stack(part) for part in zip(*weighed, strict=True))
     q = h * (parameters.bias[:, None] - parameters.coupling @ y) + slope
     i, j = edges.i, edges.j
     return np.concatenate([q, -h - y * q, -(y[i] * q[j] + y[j] * q[i])])

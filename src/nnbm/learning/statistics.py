@@ -10,6 +10,7 @@ import numpy as np
 from nnbm.arrays import FloatArray
 from nnbm.learning.blocks import DENSE_PARAMETERS, weighted_gram
 from nnbm.learning.edges import EdgeSet
+from nnbm.learning.frame import Frame
 from nnbm.learning.moments import Moments
 from nnbm.learning.parameters import Parameters
 from nnbm.learning.rows import Rows
@@ -19,11 +20,11 @@ _BATCH = 1 << 12  # rows at a time: some hundred statistics of each are held
 
 __all__ = [
     "covariance_over",
+    "errors_seen_back",
     "inverse_covariance",
     "mean_statistics",
     "require_dense",
     "sufficient_statistics",
-    "uncentred_errors",
 ]
 
 
@@ -70,16 +71,16 @@ def inverse_covariance(covariance: FloatArray, count: int) -> FloatArray | None:
     return None if found is None else found.inverse() * left
 
 
-def uncentred_errors(edges: EdgeSet, covariance: FloatArray, scale: FloatArray) -> Parameters:
-    """Standard errors of the parameters of x, from the covariance of the centred ones (`Parameters.centred`)."""
-    n, own = edges.n, np.arange(edges.n)
+def errors_seen_back(edges: EdgeSet, covariance: FloatArray, frame: Frame) -> Parameters:
+    """Standard errors of the parameters of x, from the covariance of those that the frame sees."""
+    n, own, offset = edges.n, np.arange(edges.n), frame.offset
     by_bias = np.zeros((n, edges.parameters))
-    by_bias[own, own] = by_bias[own, n + own] = 1.0
-    for end in (edges.i, edges.j):
-        by_bias[end, 2 * n + np.arange(edges.size)] = 1.0
+    by_bias[own, own], by_bias[own, n + own] = 1.0, offset
+    for end, other in ((edges.i, edges.j), (edges.j, edges.i)):
+        by_bias[end, 2 * n + np.arange(edges.size)] = offset[other]
     variances = covariance.diagonal().copy()
     variances[:n] = np.einsum("ik,ik->i", by_bias @ covariance, by_bias)
-    return Parameters.from_vector(edges, np.sqrt(np.maximum(variances, 0.0))).in_units(scale)
+    return Parameters.from_vector(edges, np.sqrt(np.maximum(variances, 0.0))).in_units(frame.scale)
 
 
 def require_dense(edges: EdgeSet, what: str) -> None:

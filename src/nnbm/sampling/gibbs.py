@@ -20,7 +20,7 @@ from nnbm.kernels import kernel
 from nnbm.model import NNBM
 from nnbm.sampling.coloring import greedy_colors
 from nnbm.sampling.protocol import Chain
-from nnbm.sampling.update import Indices, update_dense, update_sparse
+from nnbm.sampling.update import Conditionals, Indices, conditionals_of, update_dense, update_sparse
 from nnbm.stream import Seed, StreamArray, streams
 
 __all__ = ["Gibbs"]
@@ -31,41 +31,40 @@ _BLOCK = 2**15  # sites that share a random stream in chromatic order; large eno
 
 @kernel()
 def _dense_draws(
-    sites: Indices, coupling: FloatArray, bias: FloatArray, scale: FloatArray, x: FloatArray, row: StreamArray,
-    sweeps: int, draws: FloatArray,
+    sites: Indices, coupling: FloatArray, given: Conditionals, x: FloatArray, row: StreamArray, sweeps: int,
+    draws: FloatArray,
 ) -> None:  # fmt: skip
     """Fill draws (count, n), each after `sweeps` sweeps over `sites`."""
     for k in range(draws.shape[0]):
         for _ in range(sweeps):
-            update_dense(sites, coupling, bias, scale, x, row)
+            update_dense(sites, coupling, given, x, row)
         draws[k] = x
 
 
 @kernel()
 def _sparse_draws(
     sites: Indices, bounds: IntArray, pointers: Indices, neighbours: Indices, weights: FloatArray,
-    bias: FloatArray, scale: FloatArray, x: FloatArray, rows: StreamArray, sweeps: int, draws: FloatArray,
+    given: Conditionals, x: FloatArray, rows: StreamArray, sweeps: int, draws: FloatArray,
 ) -> None:  # fmt: skip
     """The same block after block: block k is sites[bounds[k]:bounds[k + 1]] with the random stream rows[k]."""
     for k in range(draws.shape[0]):
         for _ in range(sweeps):
             for block in range(bounds.size - 1):
                 part = sites[bounds[block] : bounds[block + 1]]
-                update_sparse(part, pointers, neighbours, weights, bias, scale, x, rows[block])
+                update_sparse(part, pointers, neighbours, weights, given, x, rows[block])
         draws[k] = x
 
 
 @dataclass(frozen=True)
 class _DenseChain:
-    model: NNBM
-    scale: FloatArray
+    coupling: FloatArray
+    given: Conditionals
     sites: Indices
     x: FloatArray
     row: StreamArray
 
     def run(self, sweeps: int, draws: FloatArray) -> None:
-        m = self.model
-        _dense_draws(self.sites, m.coupling, m.bias, self.scale, self.x, self.row, sweeps, draws)
+        _dense_draws(self.sites, self.coupling, self.given, self.x, self.row, sweeps, draws)
 
 
 @dataclass(frozen=True)
@@ -101,8 +100,7 @@ def _by_color(coupling: sparse.csr_array) -> _Blocks:
 @dataclass(frozen=True)
 class _SparseChain:
     coupling: sparse.csr_array
-    bias: FloatArray
-    scale: FloatArray
+    given: Conditionals
     blocks: _Blocks
     x: FloatArray
     rows: StreamArray  # one stream per block, so threads may take the blocks of a colour in any order
@@ -114,9 +112,8 @@ class _SparseChain:
             return
         w, blocks = self.coupling, self.blocks
         _sparse_draws(
-            blocks.sites, blocks.bounds, w.indptr, w.indices, w.data, self.bias, self.scale, self.x, self.rows,
-            sweeps, draws,
-        )  # fmt: skip
+            blocks.sites, blocks.bounds, w.indptr, w.indices, w.data, self.given, self.x, self.rows, sweeps, draws
+        )
 
     def _run_threaded(self, sweeps: int, draws: FloatArray) -> None:
         groups = self.blocks.groups
@@ -131,7 +128,7 @@ class _SparseChain:
     def _update(self, block: int) -> None:
         w, bounds = self.coupling, self.blocks.bounds
         part = self.blocks.sites[bounds[block] : bounds[block + 1]]
-        update_sparse(part, w.indptr, w.indices, w.data, self.bias, self.scale, self.x, self.rows[block])
+        update_sparse(part, w.indptr, w.indices, w.data, self.given, self.x, self.rows[block])
 
 
 @dataclass(frozen=True)
@@ -156,17 +153,14 @@ class Gibbs:
 
     def chains(self, model: NNBM, starts: FloatArray, seed: Seed, threads: int) -> Sequence[Chain]:
         """One chain per row of `starts` (chains, n)."""
-        scale = 1.0 / np.sqrt(model.diagonal)
-        count = starts.shape[0]
+        given, count = conditionals_of(model), starts.shape[0]
         states = _apart(starts)
         if isinstance(model.coupling, np.ndarray) and self.order == "sequential":
             sites, rows = _in_label_order(model.n).sites, _apart(streams(seed, count))
-            return [_DenseChain(model, scale, sites, states[k], rows[k]) for k in range(count)]
+            return [_DenseChain(model.coupling, given, sites, states[k], rows[k]) for k in range(count)]
         coupling = sparse.csr_array(model.coupling)
         blocks = _by_color(coupling) if self.order == "chromatic" else _in_label_order(model.n)
         each = blocks.bounds.size - 1
         block_rows = _apart(streams(seed, count * each).reshape(count, each, 4))
         share = max(1, threads // count)
-        return [
-            _SparseChain(coupling, model.bias, scale, blocks, states[k], block_rows[k], share) for k in range(count)
-        ]
+        return [_SparseChain(coupling, given, blocks, states[k], block_rows[k], share) for k in range(count)]

@@ -44,7 +44,7 @@ def sample(
     draws: kept per chain, `thin` sweeps apart, after `burn_in` sweeps (None: half as many as are kept).
     method: "gibbs", or the method with its options, such as Gibbs(order="chromatic").
     seed: a number >= 0, a SeedSequence or a Generator; the same seed gives the same draws on any number of threads.
-    initial: where chains start, (n,) or (chains, n), x >= 0; None starts them apart from each
+    initial: where chains start, (n,) or (chains, n), within the model's ends; None starts them apart from each
     other (`starts.dispersed_starts`). threads: None takes every core. progress: None shows a bar on a terminal only.
 
     Warns (UnreliableWarning) with the variables' names where R-hat exceeds 1.01. Ctrl-C returns what is there. Raises

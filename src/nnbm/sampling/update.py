@@ -6,17 +6,44 @@ over the whole row, diagonal included, without a branch and without a cancellati
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from nnbm.arrays import FloatArray
-from nnbm.draw import excess
+from nnbm.draw import box_draw, excess
 from nnbm.kernels import kernel
+from nnbm.model import NNBM
 from nnbm.stream import StreamArray, load, store
 
-__all__ = ["Indices", "update_dense", "update_sparse"]
+__all__ = ["Conditionals", "Indices", "conditionals_of", "update_dense", "update_sparse"]
 
 Indices = NDArray[np.int32]
+
+
+class Conditionals(NamedTuple):
+    """What the conditionals take besides the neighbours, (n,) each.
+
+    one_wall: where there is a lower end and no upper one. There the draw is lower + scale times an excess, scale =
+    1/sqrt(w_ii), and at_wall = b_i - w_ii lower_i is the field at the wall.
+    """
+
+    bias: FloatArray
+    diagonal: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    one_wall: NDArray[np.bool_]
+    scale: FloatArray
+    at_wall: FloatArray
+
+
+def conditionals_of(model: NNBM) -> Conditionals:
+    """A model's."""
+    diagonal, one_wall = model.diagonal, np.isfinite(model.lower) & np.isposinf(model.upper)
+    scale = 1.0 / np.sqrt(np.where(one_wall, diagonal, 1.0))
+    at_wall = model.bias - diagonal * np.where(one_wall, model.lower, 0.0)
+    return Conditionals(model.bias, diagonal, model.lower, model.upper, one_wall, scale, at_wall)
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
@@ -28,31 +55,38 @@ def _row_dot(row: FloatArray, x: FloatArray) -> float:
 
 
 @kernel()
-def update_dense(
-    sites: Indices, coupling: FloatArray, bias: FloatArray, scale: FloatArray, x: FloatArray, row: StreamArray
-) -> None:
-    """Update x (n,) in place at `sites`, one after another; scale_i = 1/sqrt(w_ii), row (4,) is the random stream."""
+def update_dense(sites: Indices, coupling: FloatArray, given: Conditionals, x: FloatArray, row: StreamArray) -> None:
+    """Update x (n,) in place at `sites`, one after another; row (4,) is the random stream."""
+    # numba counts references of every array in a tuple that is handed on: hence one by one, and outside the loop
+    bias, diagonal, lower, upper, one_wall, scale, at_wall = given
     stream = load(row)
     for i in sites:
         x[i] = 0.0
         field = _row_dot(coupling[i], x)
-        over, stream = excess((field - bias[i]) * scale[i], stream)
-        x[i] = over * scale[i]
+        if one_wall[i]:
+            over, stream = excess((field - at_wall[i]) * scale[i], stream)
+            x[i] = lower[i] + over * scale[i]
+        else:
+            x[i], stream = box_draw(bias[i] - field, diagonal[i], lower[i], upper[i], stream)
     store(stream, row)
 
 
 @kernel()
 def update_sparse(
-    sites: Indices, pointers: Indices, neighbours: Indices, weights: FloatArray, bias: FloatArray,
-    scale: FloatArray, x: FloatArray, row: StreamArray,
+    sites: Indices, pointers: Indices, neighbours: Indices, weights: FloatArray, given: Conditionals,
+    x: FloatArray, row: StreamArray,
 ) -> None:  # fmt: skip
     """The same over the rows of a CSR matrix (pointers, neighbours, weights)."""
+    bias, diagonal, lower, upper, one_wall, scale, at_wall = given
     stream = load(row)
     for i in sites:
         x[i] = 0.0
         field = 0.0
         for e in range(pointers[i], pointers[i + 1]):
             field += weights[e] * x[neighbours[e]]
-        over, stream = excess((field - bias[i]) * scale[i], stream)
-        x[i] = over * scale[i]
+        if one_wall[i]:
+            over, stream = excess((field - at_wall[i]) * scale[i], stream)
+            x[i] = lower[i] + over * scale[i]
+        else:
+            x[i], stream = box_draw(bias[i] - field, diagonal[i], lower[i], upper[i], stream)
     store(stream, row)

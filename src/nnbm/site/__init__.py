@@ -4,7 +4,7 @@
 interval a variable.
 """
 
-from nnbm.site.box import Box
+from nnbm.site.box import Box, site_between
 from nnbm.site.half_line import HALF_LINE, HalfLine
 from nnbm.site.half_line_inverse import natural_from_scaled
 from nnbm.site.half_line_statistics import statistics
@@ -20,5 +20,6 @@ __all__ = [
     "SiteMoments",
     "interval_statistics",
     "natural_from_scaled",
+    "site_between",
     "statistics",
 ]

@@ -13,9 +13,9 @@ from nnbm.arrays import FloatArray, IntArray, as_floats, as_reals, broadcast, fi
 from nnbm.site.box_statistics import fill_from_second, fill_from_variance, fill_higher, fill_statistics, find_refused
 from nnbm.site.checks import SPREAD, is_curvature, is_plain, refusal, require_floats
 from nnbm.site.half_line import HALF_LINE
-from nnbm.site.moments import SiteMoments
+from nnbm.site.moments import Site, SiteMoments
 
-__all__ = ["Box"]
+__all__ = ["Box", "site_between"]
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -79,8 +79,8 @@ class Box:
     def moments(self, l: ArrayLike, r: ArrayLike) -> SiteMoments:
         """Ln Z1 and cumulants of q(x; l, r) for every l and r, broadcast against each other and the ends (EQ 2).
 
-        k_n to 1e-12 of <|x - m|^n>, but for the rounding of the mean and of l - r lower. Half lines that begin at 0
-        are `HalfLine`, bit by bit. What is not a float is refused or inf or 0, as there.
+        k_n to 1e-12 of the n-th absolute central moment, but for the rounding of the mean and of l - r lower. Half
+        lines that begin at 0 are `HalfLine`, bit by bit. What is not a float is refused or inf or 0, as there.
         """
         if not (is_plain(l) and is_plain(r) and _ends(l, r.shape) and _ends(l, self.lower.shape)):
             l, r = (np.asarray(value, order="C") for value in self.checked(l, r))
@@ -189,3 +189,14 @@ class Box:
 def _ends(array: FloatArray, shape: tuple[int, ...]) -> bool:
     """Whether the last axes of `array` have this shape."""
     return array.shape[array.ndim - len(shape) :] == shape
+
+
+def site_between(lower: ArrayLike, upper: ArrayLike) -> Site:
+    """The site of variables with these ends: HALF_LINE itself where all of them live on x >= 0.
+
+    >>> site_between(0.0, np.inf) is HALF_LINE, site_between(0.0, [1.0, np.inf]) is HALF_LINE
+    (True, False)
+    """
+    if (np.asarray(lower) == 0.0).all() and (np.asarray(upper) == np.inf).all():
+        return HALF_LINE
+    return Box(lower, upper)

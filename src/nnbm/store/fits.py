@@ -16,7 +16,8 @@ from nnbm.learning.edges import EdgeSet, checked_edges
 from nnbm.learning.moments import Moments
 from nnbm.learning.parameters import Parameters
 from nnbm.model import NNBM
-from nnbm.store.fields import counted, labels, of_kind
+from nnbm.site import HALF_LINE, Site, site_between
+from nnbm.store.fields import ENDS, counted, ends_of, labels, of_kind, stored_ends
 
 __all__ = ["StoredFit", "load_fit", "save_fit"]
 
@@ -38,10 +39,11 @@ class StoredFit:
     report: str
     seed: int | None = 0
     moments: Moments | None = None
+    site: Site = HALF_LINE
 
     def model(self) -> NNBM:
         """The fitted model."""
-        return self.parameters.model(self.names)
+        return self.parameters.model(self.names, self.site)
 
 
 def save_fit(fit: StoredFit, path: FilePath) -> None:
@@ -60,6 +62,7 @@ def save_fit(fit: StoredFit, path: FilePath) -> None:
         "all_pairs": np.array(fit.all_pairs),
         "report": np.array(fit.report),
         "seed": np.array(-1 if fit.seed is None else fit.seed),
+        **ends_of(fit.site, e.n),
     }
     if fit.moments is not None:
         m = fit.moments
@@ -70,11 +73,14 @@ def save_fit(fit: StoredFit, path: FilePath) -> None:
 def load_fit(path: FilePath) -> StoredFit:
     """Read what `save_fit` wrote."""
     scalars = {"requested", "method", "ridge", "iterations", "all_pairs", "report", "seed"}
-    parts = read_archive(path, _KIND, {"i", "j", "parameters", "errors", "names"} | scalars, {"total", "moments"})
+    parts = read_archive(
+        path, _KIND, {"i", "j", "parameters", "errors", "names"} | scalars, {"total", "moments", *ENDS}
+    )
     try:
         vector, errors = as_floats("parameters", parts["parameters"]), as_reals("errors", parts["errors"])
         edges = checked_edges((parts["i"], parts["j"]), (vector.size - parts["i"].size) // 2)
         _require_parameters(edges, vector, errors)
+        site = site_between(*stored_ends(parts, edges.n))
         scalar = {name: parts[name][()] for name in scalars}
         return StoredFit(
             parameters=Parameters.from_vector(edges, vector),
@@ -87,18 +93,19 @@ def load_fit(path: FilePath) -> StoredFit:
             all_pairs=bool(of_kind("b", "all_pairs", scalar["all_pairs"])),
             report=str(of_kind("U", "report", scalar["report"])),
             seed=None if scalar["seed"] == -1 else counted("seed", scalar["seed"], least=0),
-            moments=_moments(edges, parts) if "moments" in parts else None,
+            moments=_moments(edges, site, parts) if "moments" in parts else None,
+            site=site,
         )
     except (ValueError, TypeError) as error:
         raise ValueError(f"path: {os.fspath(path)} does not hold a sound fit: {error} Fit again.") from error
 
 
-def _moments(edges: EdgeSet, parts: Mapping[str, NDArray[Any]]) -> Moments:
+def _moments(edges: EdgeSet, site: Site, parts: Mapping[str, NDArray[Any]]) -> Moments:
     values, n = as_floats("moments", parts["moments"]), edges.n
     if values.shape != (edges.parameters,) or "total" not in parts:
         raise ValueError(f"moments: {edges.parameters} and their total are needed, but the shape is {values.shape}.")
     total = float(of_kind("f", "total", parts["total"][()]))
-    return Moments(edges, total, values[:n], values[n : 2 * n], values[2 * n :])
+    return Moments(edges, total, values[:n], values[n : 2 * n], values[2 * n :], site)
 
 
 def _require_parameters(edges: EdgeSet, vector: FloatArray, errors: FloatArray) -> None:

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from nnbm.archive import FilePath, read_archive, write_archive
 from nnbm.model import NNBM
-from nnbm.store.fields import labels
+from nnbm.store.fields import ENDS, ends_of, labels, stored_ends
 
 __all__ = ["load_model", "save_model"]
 
@@ -27,6 +27,7 @@ def save_model(model: NNBM, path: FilePath) -> None:
     True
     """
     parts: dict[str, Any] = {"bias": model.bias, "names": np.array(model.names, dtype=np.str_)}
+    parts |= ends_of(model.site, model.n)
     if isinstance(model.coupling, np.ndarray):
         parts["coupling"] = model.coupling
     else:
@@ -37,7 +38,7 @@ def save_model(model: NNBM, path: FilePath) -> None:
 
 def load_model(path: FilePath) -> NNBM:
     """Read what `save_model` wrote; the model is checked like any other."""
-    parts = read_archive(path, _KIND, {"bias", "names"}, {"coupling", "data", "indices", "indptr"})
+    parts = read_archive(path, _KIND, {"bias", "names"}, {"coupling", "data", "indices", "indptr", *ENDS})
     try:
         n = parts["bias"].size
         coupling = (
@@ -45,6 +46,7 @@ def load_model(path: FilePath) -> NNBM:
             if "coupling" in parts
             else sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=(n, n))
         )
-        return NNBM(parts["bias"], coupling, names=labels(parts["names"]) or None)
+        lower, upper = stored_ends(parts, n)
+        return NNBM(parts["bias"], coupling, lower=lower, upper=upper, names=labels(parts["names"]) or None)
     except (KeyError, ValueError, TypeError) as error:
         raise ValueError(f"path: {os.fspath(path)} does not hold a sound model: {error}") from error

@@ -1,0 +1,169 @@
+"""Estimators between other ends: the truth within the errors, Gaussian algebra without walls, what must not matter."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import nnbm
+from nnbm import NNBM, NonnegativeBoltzmann, sample
+from nnbm.learning.ascent import ascent
+from nnbm.learning.edges import EdgeSet
+from nnbm.learning.fit import Request, fit, fit_moments
+from nnbm.learning.inverse import INVERSES, inverse
+from nnbm.learning.moments import moments
+from nnbm.learning.parameters import Parameters
+from nnbm.learning.pseudolikelihood import log_pseudolikelihoods, pseudolikelihood, pseudolikelihood_blocks
+from nnbm.learning.rows import Rows
+from nnbm.learning.score_matching import WEIGHTS, score_matching
+
+# every kind of ends along a chain, one w_ii negative
+LOWER = np.array([0.0, -np.inf, -1.0, 0.5, -np.inf, -1.0])
+UPPER = np.array([np.inf, np.inf, 1.5, np.inf, 0.3, 1.0])
+CONSISTENT = ("score_matching", "pseudolikelihood", "likelihood")
+
+
+@functools.cache
+def truth() -> NNBM:
+    w = np.diag([1.0, 1.3, 2.0, 1.0, 1.5, -0.8])
+    for i, value in enumerate([0.4, -0.5, 0.6, -0.4, 0.7]):
+        w[i, i + 1] = w[i + 1, i] = value
+    return NNBM([0.3, -0.2, 0.5, 0.4, 0.1, -0.2], w, lower=LOWER, upper=UPPER)
+
+
+@functools.cache
+def table() -> np.ndarray:
+    return sample(truth(), 5000, chains=4, thin=5, seed=0).flat
+
+
+def rows_of(x, lower=LOWER, upper=UPPER) -> Rows:
+    return Rows.checked(x, lower=lower, upper=upper)
+
+
+def edges() -> EdgeSet:
+    return EdgeSet(6, *truth().edges)
+
+
+def true_vector() -> np.ndarray:
+    return Parameters.of_model(truth(), edges()).vector
+
+
+@pytest.mark.parametrize("method", CONSISTENT)
+def test_the_truth_lies_within_the_errors_and_other_ends_do_not_tell_it(method):
+    found = fit(rows_of(table()), edges(), Request(method)).estimate
+    scores = (found.parameters.vector - true_vector()) / found.errors.vector
+    assert np.abs(scores).max() < 4.5
+    assert 0.4 < np.sqrt(np.mean(scores**2)) < 1.7
+    if method != "likelihood":
+        blind = fit(rows_of(table(), -np.inf, np.inf), edges(), Request(method)).estimate
+        assert np.abs((blind.parameters.vector - true_vector()) / blind.errors.vector).max() > 10.0
+
+
+def test_score_matching_is_near_pseudolikelihood():
+    errors = [fit(rows_of(table()), edges(), Request(m)).estimate.errors.vector for m in CONSISTENT[:2]]
+    assert (errors[0] / errors[1]).mean() < 1.3
+
+
+@pytest.mark.parametrize("weight", WEIGHTS)
+def test_every_weight_is_consistent(weight):
+    found = score_matching(rows_of(table()), edges(), weight=weight).parameters.vector
+    errors = fit(rows_of(table()), edges(), Request("score_matching")).estimate.errors.vector
+    assert np.abs((found - true_vector()) / errors).max() < 8.0  # some weights are less efficient
+
+
+def test_the_gradient_is_that_of_finite_differences():
+    rows, e, theta, step = rows_of(table()[:500]), edges(), true_vector(), 1e-5
+    found = pseudolikelihood_blocks(rows, Parameters.from_vector(e, theta)).total_gradient()
+    for k in range(theta.size):
+        up, down = (
+            log_pseudolikelihoods(rows, Parameters.from_vector(e, theta + t * step * np.eye(theta.size)[k])).mean()
+            for t in (1, -1)
+        )
+        assert found[k] == pytest.approx((up - down) / (2 * step), abs=1e-7)
+
+
+@pytest.mark.parametrize("method", ["score_matching", "pseudolikelihood", *INVERSES])
+def test_mirrors_units_and_the_origin_do_not_matter(method):
+    rng = np.random.default_rng(0)
+    scale, move = rng.uniform(0.3, 4.0, 6) * rng.choice([-1.0, 1.0], 6), rng.normal(size=6)
+    ends = np.sort([scale * LOWER + move, scale * UPPER + move], axis=0)
+    plain = fit(rows_of(table()), edges(), Request(method)).estimate.parameters
+    other = fit(rows_of(table() * scale + move, *ends), edges(), Request(method)).estimate.parameters
+    np.testing.assert_allclose(other.dense * np.outer(scale, scale), plain.dense, atol=2e-6)
+    np.testing.assert_allclose((other.bias - other.dense @ move) * scale, plain.bias, atol=2e-6)
+
+
+@pytest.mark.parametrize("method", ["score_matching", "pseudolikelihood", "isusp", "ep"])
+def test_without_walls_every_estimator_is_gaussian_algebra(method):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(400, 5)) @ rng.normal(size=(5, 5)) + rng.normal(size=5)
+    found = fit(rows_of(x, -np.inf, np.inf), EdgeSet.complete(5), Request(method)).estimate.parameters
+    precision = np.linalg.inv(np.cov(x.T, bias=True))
+    np.testing.assert_allclose(found.dense, precision, rtol=1e-8, atol=1e-10 * np.abs(precision).max())
+    np.testing.assert_allclose(found.bias, precision @ x.mean(axis=0), rtol=1e-7)
+
+
+@pytest.mark.parametrize("method", INVERSES)
+def test_the_loop_closes(method):
+    data = moments(rows_of(table()), edges())
+    found = nnbm.infer(fit_moments(data, Request(method)).model, method)
+    np.testing.assert_allclose(found.mean, data.mean, atol=1e-7)
+    if method != "ep":  # the inverse is of its Gaussian's covariances
+        i, j = edges().i, edges().j
+        np.testing.assert_allclose(found.covariance[i, j], data.covariance, atol=1e-7)
+
+
+def test_the_climb_ends_where_the_inverse_does():
+    data = moments(rows_of(table()), edges())
+    climbed, direct = ascent(data).parameters, inverse(data).parameters
+    np.testing.assert_allclose(climbed.vector, direct.vector, atol=1e-5)
+
+
+def test_a_ridge_draws_towards_independence():
+    rows = rows_of(table()[:300])
+    free, mild, strong = (pseudolikelihood(rows, EdgeSet.complete(6), ridge=r).parameters for r in (0.0, 10.0, 1000.0))
+    sizes = [np.abs(found.couplings).sum() for found in (free, mild, strong)]
+    assert sizes[0] > sizes[1] > sizes[2]
+    assert sizes[2] < 0.1 * sizes[0]
+    assert abs(strong.diagonal[5]) < 0.1 * abs(free.diagonal[5])
+
+
+def test_values_outside_are_named():
+    with pytest.raises(ValueError, match=r"between `lower` and `upper` of each variable, but row 3 of 'e' is 0.31"):
+        Rows.checked(_spoiled(), names=list("abcdef"), lower=LOWER, upper=UPPER)
+    with pytest.raises(ValueError, match=r"the model lives on 0 <= x <= 1, but row 0 of column 1 is 1.5"):
+        Rows.checked([[0.5, 1.5], [0.2, 0.3]], upper=1.0)
+
+
+def _spoiled():
+    x = table()[:5].copy()
+    x[3, 4] = 0.31
+    return x
+
+
+def test_downs_says_what_it_needs():
+    with pytest.raises(ValueError, match="downs expands around exponentials on x >= 0"):
+        fit(rows_of(table()), edges(), Request("downs"))
+
+
+@pytest.mark.parametrize("method", ["auto", "isusp"])
+def test_the_estimator_keeps_its_ends(method, tmp_path):
+    est = NonnegativeBoltzmann(method, edges=truth().edges, lower=LOWER, upper=UPPER).fit(table())
+    np.testing.assert_array_equal(est.model_.upper, UPPER)
+    assert ((est.sample(100, seed=0) >= LOWER) & (est.sample(100, seed=0) <= UPPER)).all()
+    assert ((est.transform(table()[:50]) >= LOWER) & (est.transform(table()[:50]) <= UPPER)).all()
+    est.save(tmp_path / "fit.npz")
+    back = NonnegativeBoltzmann.load(tmp_path / "fit.npz")
+    assert back.model_ == est.model_
+    np.testing.assert_array_equal(back.score_samples(table()[:10]), est.score_samples(table()[:10]))
+    with pytest.raises(ValueError, match="between `lower` and `upper`"):
+        back.score_samples(_spoiled())
+
+
+def test_moments_alone_between_other_ends():
+    data = moments(rows_of(table()), EdgeSet.complete(6))
+    est = NonnegativeBoltzmann(lower=LOWER, upper=UPPER).fit_moments(data.mean, data.dense_covariance)
+    direct = inverse(data, "isusp").parameters
+    np.testing.assert_allclose(est.bias_, direct.bias, rtol=1e-6)
+    with pytest.raises(ValueError, match="a mean lies strictly inside the domain"):
+        NonnegativeBoltzmann(upper=1.0).fit_moments([0.5, 1.2], np.eye(2) * 0.1)
