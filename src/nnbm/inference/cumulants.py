@@ -20,7 +20,7 @@ import numpy as np
 
 from nnbm.arrays import FloatArray
 from nnbm.inference.ep import mean_response
-from nnbm.inference.jets import Jet, cumulant_jets
+from nnbm.inference.jets import Jet, cumulant_jets, standardised
 from nnbm.inference.problem import Point
 
 __all__ = ["ORDERS", "Expansion", "power"]
@@ -58,11 +58,7 @@ class Expansion:
         scale = np.outer(unit, unit)
         inverse, by_bias = covariance / scale, response.covariance / scale
         higher = point.problem.site.higher_cumulants(point.l, point.r)
-        cumulants = np.concatenate([point.moments.cumulants, higher])
-        cumulants[0] = 0.0  # jets are of the centred variable
-        for k in range(6):
-            cumulants[k:6] /= unit  # a factor at a time: its sixth power may leave the floats
-        jets = dict(enumerate(cumulant_jets(cumulants), start=1))
+        jets = dict(enumerate(cumulant_jets(standardised(point.moments.cumulants, higher)), start=1))
         ratios = {k: jets[k] * jets[2].power(-k) for k in ORDERS}
         stiffness = jets[2].power(-1) + Jet.of_r(-point.r * unit * unit, -1.0)
         reaction = response.reaction * unit * (unit * unit)[:, None]

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 
 from nnbm.arrays import FloatArray
 
-__all__ = ["Jet", "cumulant_jets"]
+__all__ = ["Bend", "Jet", "bend_by_moments", "cumulant_jets", "standardised"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,47 @@ def cumulant_jets(cumulants: FloatArray) -> list[Jet]:
         Jet(cumulants[k], cumulants[k + 1], first[k], cumulants[k + 2], first[k + 1], second[k])
         for k in range(len(second))
     ]
+
+
+def standardised(cumulants: FloatArray, higher: FloatArray) -> FloatArray:
+    """(8, n) the cumulants of the centred variable in units of its standard deviation.
+
+    From the first six (6, n) in the caller's units, and the seventh and the eighth (2, n) as a site gives them.
+    """
+    found = np.concatenate([cumulants, higher])
+    found[0] = 0.0
+    unit = np.sqrt(cumulants[1])
+    for k in range(6):
+        found[k:6] /= unit  # a factor at a time: its sixth power may leave the floats
+    return found
+
+
+class Bend(NamedTuple):
+    """Second derivatives of a site's function by its mean and its variance, each (n,)."""
+
+    mm: FloatArray
+    ms: FloatArray
+    ss: FloatArray
+
+
+def bend_by_moments(jet: Jet, mean: Jet, variance: Jet) -> Bend:
+    """How a function bends with the mean and the variance instead of l and r.
+
+    With C = d(m, s)/d(l, -r/2), the covariance of x and (x - m)², and the function's slopes (p, q) by (m, s), it is
+    C^{-1} (f'' - p m'' - q s'') C^{-1}.
+    """
+    first, mixed, last = mean.l, variance.l, -2.0 * variance.r
+    determinant = first * last - mixed * mixed
+    # columns of C^{-1}
+    a, b, c = last / determinant, -mixed / determinant, first / determinant
+    p, q = a * jet.l - 2.0 * b * jet.r, b * jet.l - 2.0 * c * jet.r
+    left = jet + mean.times(-p) + variance.times(-q)
+    ll, lr, rr = left.ll, -2.0 * left.lr, 4.0 * left.rr
+    return Bend(
+        a * a * ll + 2.0 * a * b * lr + b * b * rr,
+        a * b * ll + (a * c + b * b) * lr + b * c * rr,
+        b * b * ll + 2.0 * b * c * lr + c * c * rr,
+    )
 
 
 def _by_r(cumulants: FloatArray, given: FloatArray) -> FloatArray:
