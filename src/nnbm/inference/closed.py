@@ -171,16 +171,16 @@ def _other_solutions(problem: Problem, method: ClosedMethod, main: Point, option
 
 
 def _relaxed_apart(problem: Problem, main: Point) -> FloatArray:
-    """(starts, n) fields of EQ 5.1 at the r of `main`, relaxed from starting means that lie apart.
+    """(starts, n) fields l of EQ 5.1 at the r and the field h of `main`, relaxed from starting means that lie apart.
 
     Ends early when all have come back to a `main` that solves this problem, and not one of weaker couplings.
     """
-    back = problem.diagonal - main.r
+    back, bias = problem.diagonal - main.r, problem.bias + main.field_error
     mean, near = _starts_apart(problem, main), _RETURNED * np.sqrt(main.variance)
-    l = problem.bias - mean @ problem.off - back * mean
+    l = bias - mean @ problem.off - back * mean
     for _ in range(_RELAXATIONS):
         mean = problem.site.moments(l, main.r).mean
-        l = 0.5 * (l + problem.bias - mean @ problem.off - back * mean)
+        l = 0.5 * (l + bias - mean @ problem.off - back * mean)
         if main.problem is problem and (np.abs(mean - main.mean) < near).all():
             break
     return l

@@ -16,14 +16,15 @@ _ROUNDS = 3
 def only_mode(problem: Problem, main: Point) -> bool:
     """Whether relaxations at the r of `main` can end nowhere else.
 
-    Where W is positive definite the density is log-concave. Otherwise: with r given, solutions of (5.1) are stationary
-    points of sum_i (site entropies at mean m_i) - b.m + m'(W - diag r)m / 2, whose Hessian is W + diag(1/s - r).
+    Where W is positive definite the density is log-concave. Otherwise: with r and b given (the closure's field is part
+    of b), solutions of (5.1) are stationary points of sum_i (site entropies at mean m_i) - b.m + m'(W - diag r)m / 2,
+    whose Hessian is W + diag(1/s - r).
     """
     if _is_convex(problem, problem.diagonal):
         return True
     if main.problem is not problem:  # of weaker couplings
         return False
-    most = _largest_variance(problem, main.r)
+    most = _largest_variance(problem, problem.bias + main.field_error, main.r)
     return most is not None and _is_convex(problem, problem.diagonal - main.r + 1.0 / most)
 
 
@@ -34,8 +35,8 @@ def _is_convex(problem: Problem, diagonal: FloatArray) -> bool:
     return factor(matrix.T, overwrite=True) is not None
 
 
-def _largest_variance(problem: Problem, r: FloatArray) -> FloatArray | None:
-    """(n,) bounds on what s can be at a solution of (5.1) with this r; None where there are none.
+def _largest_variance(problem: Problem, bias: FloatArray, r: FloatArray) -> FloatArray | None:
+    """(n,) bounds on what s can be at a solution of (5.1) with these b and r; None where there are none.
 
     Every mean is largest where those that it competes with are smallest and those that attract it largest, so bounds on
     the means bound each other. They begin at the ends; where nothing attracts, the lower ones will do.
@@ -48,8 +49,8 @@ def _largest_variance(problem: Problem, r: FloatArray) -> FloatArray | None:
         return None
     high = np.where(np.isfinite(high), high, 0.0)  # it counts only where something attracts
     for _ in range(_ROUNDS):
-        most = problem.bias - competing @ low - attracting @ high
+        most = bias - competing @ low - attracting @ high
         high = problem.site.moments(most, r).mean
-        least = problem.bias - competing @ high - attracting @ low
+        least = bias - competing @ high - attracting @ low
         low = problem.site.moments(least, r).mean
-    return problem.site.largest_variance(least, problem.bias - competing @ low - attracting @ high, r)
+    return problem.site.largest_variance(least, bias - competing @ low - attracting @ high, r)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from nnbm.arrays import FloatArray
-from nnbm.inference.problem import Point
+from nnbm.inference.problem import Point, Target
 from nnbm.inference.response import Susceptibilities
 from nnbm.kernels import kernel
 from nnbm.linalg.dense import Factor, factor
@@ -25,11 +25,11 @@ class EP:
 
     name = "ep"
 
-    def target(self, point: Point) -> FloatArray | None:
-        """(n,) the cavity's r = 1/[G^{-1}]_ii - tau_i; None where the Gaussian does not exist."""
+    def target(self, point: Point) -> Target | None:
+        """The cavity's r = 1/[G^{-1}]_ii - tau_i; None where the Gaussian does not exist."""
         if point.gaussian is None:
             return None
-        return point.r + 1.0 / point.gaussian.inverse_diagonal() - 1.0 / point.variance
+        return Target(point.r + 1.0 / point.gaussian.inverse_diagonal() - 1.0 / point.variance)
 
     def stable(self, point: Point) -> bool:
         """Whether the linear response is a covariance."""

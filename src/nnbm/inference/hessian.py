@@ -20,11 +20,11 @@ from nnbm.arrays import FloatArray
 from nnbm.kernels import kernel
 from nnbm.linalg.dense import Factor, factor
 
-__all__ = ["Response", "second_order"]
+__all__ = ["SecondOrderResponse", "second_order"]
 
 
 @dataclass(frozen=True)
-class Response:
+class SecondOrderResponse:
     """A positive definite Hessian: factors of H_ss and of its Schur complement M^{-1}, and H_ms = diag(-pull)."""
 
     spread: Factor
@@ -36,8 +36,18 @@ class Response:
         """(n, n) M."""
         return self.means.inverse()
 
+    @property
+    def diagonal(self) -> FloatArray:
+        """(n,) M_ii, at half the cost."""
+        return self.means.inverse_diagonal()
 
-def second_order(off: FloatArray, back: FloatArray, cumulants: FloatArray) -> Response | None:
+    @property
+    def variances(self) -> FloatArray:
+        """(n, n) ds/db."""
+        return self.spread.solve(self.pull[:, None] * self.covariance)
+
+
+def second_order(off: FloatArray, back: FloatArray, cumulants: FloatArray) -> SecondOrderResponse | None:
     """From w_ij (n, n), w_ii - r_i (n,) and the sites' cumulants (6, n); None if H is not positive definite."""
     # what follows is column by column, so that LAPACK may work in place
     matrix, pull = np.empty(off.shape, order="F"), np.empty(back.size)
@@ -48,7 +58,7 @@ def second_order(off: FloatArray, back: FloatArray, cumulants: FloatArray) -> Re
     matrix = spread.half_inverse()
     _schur_complement(off, back, cumulants, pull, matrix)
     means = factor(matrix, overwrite=True)
-    return None if means is None else Response(spread, means, pull)
+    return None if means is None else SecondOrderResponse(spread, means, pull)
 
 
 @kernel(error_model="numpy")

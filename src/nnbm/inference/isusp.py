@@ -6,8 +6,8 @@ import numpy as np
 
 from nnbm.arrays import FloatArray
 from nnbm.inference.naive import field_energy
-from nnbm.inference.problem import Point, Sweep
-from nnbm.inference.response import Susceptibilities, second_order_response, susceptibilities
+from nnbm.inference.problem import Point, Sweep, Target
+from nnbm.inference.response import Response, Susceptibilities, second_order_response, susceptibilities
 from nnbm.inference.solver import Options, iterate
 
 __all__ = ["ISusP"]
@@ -22,20 +22,24 @@ class ISusP:
 
     name = "isusp"
 
-    def target(self, point: Point) -> FloatArray | None:
-        """(n,) r + 1/M_ii - 1/s_i; None where the Hessian is not positive definite."""
-        found = second_order_response(point)
+    def response(self, point: Point) -> Response | None:
+        """How the moments follow b at fixed Lambda; None where the solution is no minimum."""
+        return second_order_response(point)
+
+    def target(self, point: Point) -> Target | None:
+        """The r + 1/M_ii - 1/s_i; None where the Hessian is not positive definite."""
+        found = self.response(point)
         if found is None:
             return None
-        return point.r + 1.0 / found.means.inverse_diagonal() - 1.0 / point.variance
+        return Target(point.r + 1.0 / found.diagonal - 1.0 / point.variance)
 
     def stable(self, point: Point) -> bool:
         """Whether the solution is a minimum of the free energy at its Lambda."""
-        return second_order_response(point) is not None
+        return self.response(point) is not None
 
     def covariance(self, point: Point) -> FloatArray | None:
         """(n, n) M, whose diagonal is the variances."""
-        found = second_order_response(point)
+        found = self.response(point)
         return None if found is None else found.covariance
 
     def free_energy(self, point: Point) -> float:
@@ -67,5 +71,5 @@ class ISusP:
 
     def susceptibilities(self, point: Point) -> Susceptibilities | None:
         """(M, V, L, R)."""
-        found = second_order_response(point)
+        found = self.response(point)
         return None if found is None else susceptibilities(point, found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nnbm.arrays import FloatArray
-from nnbm.inference.problem import Point
+from nnbm.inference.problem import Point, Target
 from nnbm.inference.response import Susceptibilities
 
 __all__ = ["Naive", "field_energy"]
@@ -14,9 +14,9 @@ class Naive:
 
     name = "naive"
 
-    def target(self, point: Point) -> FloatArray | None:
-        """(n,) w_ii."""
-        return point.problem.diagonal
+    def target(self, point: Point) -> Target | None:
+        """w_ii."""
+        return Target(point.problem.diagonal)
 
     def stable(self, point: Point) -> bool:
         """Whether the solution is a minimum of the free energy."""

@@ -5,7 +5,8 @@ Each site i is described by (l_i, r_i) of its q(x; l, r). For naive mean field, 
     l_i = b_i - sum_j w_ij m_j - (w_ii - r_i) m_i                                                  (EQ 5.1)
 
 they differ only in the *closure*, the rule for r: how a variable's fluctuations come back to it through the others.
-With r given, Newton's step in the means solves G dm = -f + (m + m_r/s) dr, G = W + diag(1/s - r).
+What is skew in them comes back as a field h_i, too, which methods of third order add to b_i (EQ 11); for the others it
+is 0. With r given, Newton's step in the means solves G dm = h - f + (m + m_r/s) dr, G = W + diag(1/s - r).
 """
 
 from __future__ import annotations
@@ -13,18 +14,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from nnbm.arrays import FloatArray
 from nnbm.inference.chart import Chart, r_at, r_coordinate
-from nnbm.inference.hessian import Response, second_order
+from nnbm.inference.hessian import SecondOrderResponse, second_order
+from nnbm.inference.third_order import MixedResponse, ThirdOrder
 from nnbm.kernels import kernel
 from nnbm.linalg.dense import Factor, factor, solve_in_place
 from nnbm.site import Site, SiteMoments
 
-__all__ = ["Closure", "Point", "Problem", "Sweep", "closed_step"]
+__all__ = ["Closure", "Point", "Problem", "Sweep", "Target", "closed_step"]
 
 _LEAST_FACTOR, _MOST_FACTOR = math.log(0.3), math.log(3.0)  # in the coordinate of r, in one sweep
 
@@ -97,7 +99,7 @@ class Point:
 
     @cached_property
     def field_error(self) -> FloatArray:
-        """(n,) f = l - b + sum_j w_ij m_j + (w_ii - r_i) m_i, zero at a solution (EQ 5.1)."""
+        """(n,) f = l - b + sum_j w_ij m_j + (w_ii - r_i) m_i, at a solution the closure's field h (EQ 5.1)."""
         p = self.problem
         return _field_error(p.off, p.bias, p.diagonal, self.l, self.r, self.mean)
 
@@ -109,10 +111,21 @@ class Point:
         return factor(matrix.T, overwrite=True)
 
     @cached_property
-    def second_order(self) -> Response | None:
+    def second_order(self) -> SecondOrderResponse | None:
         """Factors of the second-order free energy's Hessian at any Lambda (EQ 5.2); None if it is not convex here."""
         p = self.problem
         return second_order(p.off, p.diagonal - self.r, self.moments.cumulants)
+
+    @cached_property
+    def third_order(self) -> ThirdOrder:
+        """The third order of the free energy at these sites."""
+        higher = self.problem.site.higher_cumulants(self.l, self.r)
+        return ThirdOrder.at(self.problem.off, self.moments.cumulants, higher)
+
+    @cached_property
+    def third_response(self) -> MixedResponse | None:
+        """Factors of the third-order free energy's Hessian at any Lambda; None if it is not convex here."""
+        return self.third_order.response(self.problem.diagonal - self.r)
 
     def mean_shift(self, r_shift: FloatArray) -> FloatArray | None:
         """(n,) the change of the means when r changes by `r_shift` and (5.1) is restored, to first order."""
@@ -123,11 +136,18 @@ class Point:
         return self.gaussian.solve(-self.field_error + pull * r_shift)
 
 
-class Closure(Protocol):
-    """The rule for r that makes a method."""
+class Target(NamedTuple):
+    """What comes back to the variables through the others: r (n,), and the field h (n,) that is added to b."""
 
-    def target(self, point: Point) -> FloatArray | None:
-        """(n,) the r that the closure asks for at this point; None outside its domain."""
+    r: FloatArray
+    field: FloatArray | float = 0.0
+
+
+class Closure(Protocol):
+    """The rule for what comes back, which makes a method."""
+
+    def target(self, point: Point) -> Target | None:
+        """The r and the field that the closure asks for at this point; None outside its domain."""
         ...
 
 
@@ -151,8 +171,8 @@ class Sweep:
         move = np.empty(state.size)
         chart = problem.chart
         residual = _fill_move(
-            chart.field, chart.curvature, chart.fold, point.l, point.r, point.moments.cumulants, point.field_error,
-            target, point.gaussian.lower, move,
+            chart.field, chart.curvature, chart.fold, point.l, point.r, point.moments.cumulants,
+            point.field_error - target.field, target.r, point.gaussian.lower, move,
         )  # fmt: skip
         return move, residual
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from nnbm.arrays import FloatArray
 from nnbm.inference.naive import field_energy
-from nnbm.inference.problem import Point
-from nnbm.inference.response import Susceptibilities, second_order_response, susceptibilities
+from nnbm.inference.problem import Point, Target
+from nnbm.inference.response import Response, Susceptibilities, second_order_response, susceptibilities
 from nnbm.kernels import kernel
 from nnbm.linalg.dense import solve_in_place
 
@@ -50,22 +50,27 @@ class Tap:
 
     name = "tap"
 
-    def target(self, point: Point) -> FloatArray | None:
-        """(n,) r of EQ 3 at the variances that it will itself bring about, to first order: nearly Newton's step.
+    def response(self, point: Point) -> Response | None:
+        """How the moments follow b; None where the solution is no minimum."""
+        return second_order_response(point)
+
+    def target(self, point: Point) -> Target | None:
+        """The r of EQ 3 at the variances that it will itself bring about, to first order: nearly Newton's step.
 
         Where it is not positive no site has these moments, and the sweep's limit keeps r > 0.
         """
         if point.gaussian is None:
             return None
         problem = point.problem
-        return _look_ahead(
+        r = _look_ahead(
             problem.off_squared, problem.diagonal, point.r, point.moments.cumulants, point.field_error,
             point.gaussian.lower,
         )  # fmt: skip
+        return Target(r)
 
     def stable(self, point: Point) -> bool:
-        """Whether the solution is a minimum of F2."""
-        return second_order_response(point) is not None
+        """Whether the solution is a minimum of the free energy."""
+        return self.response(point) is not None
 
     def covariance(self, _: Point) -> FloatArray | None:
         """None: the paper's TAP equation alone gives none."""
@@ -77,12 +82,12 @@ class Tap:
         return field_energy(point) - 0.25 * float(s @ (point.problem.off_squared @ s))
 
     def log_partition(self, point: Point) -> float | None:
-        """-F2."""
+        """-F."""
         return -self.free_energy(point)
 
     def susceptibilities(self, point: Point) -> Susceptibilities | None:
         """(M, V, L, R)."""
-        found = second_order_response(point)
+        found = self.response(point)
         return None if found is None else susceptibilities(point, found)
 
 
@@ -93,5 +98,5 @@ class Susp(Tap):
 
     def covariance(self, point: Point) -> FloatArray | None:
         """(n, n) M = dm/db (EQ 4.1)."""
-        found = second_order_response(point)
+        found = self.response(point)
         return None if found is None else found.covariance
