@@ -183,7 +183,9 @@ def _unreliable_is_exit_1() -> Iterator[None]:
 @app.command(epilog="Example:  nnbm demo --save-model ring.npz && nnbm infer ring.npz --method isusp --output ring.csv")
 def infer(
     model: ModelFile,
-    method: Annotated[str, typer.Option(help="auto, exact, epc, ep, isusp, susp, tap, naive or downs.")] = "auto",
+    method: Annotated[
+        str, typer.Option(help="auto, exact, epc, ep, isusp, isusp3, susp, tap, tap3, naive or downs.")
+    ] = "auto",
     output: Annotated[
         Path | None, typer.Option(help="Write the result here: npz (all of it) or csv (by variable).", dir_okay=False)
     ] = None,

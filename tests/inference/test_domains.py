@@ -9,13 +9,15 @@ from nnbm import Options
 from nnbm.inference.closed import infer_closed
 from nnbm.inference.ep import EP
 from nnbm.inference.isusp import ISusP
+from nnbm.inference.isusp3 import ISusP3
 from nnbm.inference.naive import Naive
 from nnbm.inference.problem import Problem
 from nnbm.inference.result import Status
 from nnbm.inference.tap import Susp
+from nnbm.inference.tap3 import Tap3
 from nnbm.site import HALF_LINE, SiteMoments
 
-METHODS = {method.name: method for method in (Naive(), Susp(), ISusP(), EP())}
+METHODS = {method.name: method for method in (Naive(), Susp(), Tap3(), ISusP(), ISusP3(), EP())}
 
 
 @dataclass(frozen=True)
@@ -90,10 +92,11 @@ def test_other_modes_are_looked_for_behind_another_wall():
     np.testing.assert_allclose(moved.alternatives[0].mean, plain.alternatives[0].mean + 5.0, rtol=1e-7)
 
 
-def test_without_a_wall_ep_is_gaussian_algebra():
+@pytest.mark.parametrize("name", ["isusp", "isusp3", "ep"])
+def test_without_a_wall_it_is_gaussian_algebra(name):
     problem = grid(0.25, WholeLine())
     w = problem.off + np.eye(9)
-    r = infer_closed(problem, EP(), (), Options())
+    r = infer_closed(problem, METHODS[name], (), Options())
     assert r.status is Status.CONVERGED
     assert r.expected_error < 1e-8
     np.testing.assert_allclose(r.mean, np.linalg.solve(w, problem.bias), rtol=1e-8)

@@ -18,17 +18,21 @@ from nnbm.inference.epc import NAME as EPC
 from nnbm.inference.epc import corrected
 from nnbm.inference.exact import Exact, exact
 from nnbm.inference.isusp import ISusP
+from nnbm.inference.isusp3 import ISusP3
 from nnbm.inference.naive import Naive
 from nnbm.inference.problem import Problem
 from nnbm.inference.response import Susceptibilities
 from nnbm.inference.result import Inference, Status
 from nnbm.inference.solver import Options
 from nnbm.inference.tap import Susp, Tap
+from nnbm.inference.tap3 import Tap3
 from nnbm.model import NNBM
 
 __all__ = ["METHODS", "infer", "problem_of"]
 
-_CLOSED: dict[str, ClosedMethod] = {method.name: method for method in (Naive(), Tap(), Susp(), ISusP(), EP())}
+_CLOSED: dict[str, ClosedMethod] = {
+    method.name: method for method in (Naive(), Tap(), Susp(), Tap3(), ISusP(), ISusP3(), EP())
+}
 METHODS = ("auto", *_CLOSED, EPC, "downs", "exact")
 _DENSE_VARIABLES = 10_000
 _EXACT_VARIABLES = 100  # of a forest: a few seconds
@@ -39,7 +43,7 @@ def infer(model: NNBM, method: str = "auto", *, throw: bool = True, options: Opt
     """Means, variances, covariances and ln Z of the model.
 
     method: "auto" (default), "exact" (n <= 3, forests), "epc" (EP with cumulant corrections), "ep", "isusp" (the
-    paper's), "susp", "tap", "naive", "downs".
+    paper's), "susp", "tap", "isusp3" and "tap3" (one order further), "naive", "downs".
     "auto" is exact where that is cheap, else "epc", or "isusp" where only that exists or only that does not warn.
     options: see `Options`.
 
