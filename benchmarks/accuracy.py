@@ -21,7 +21,7 @@ import nnbm
 from nnbm import NNBM, Inference, Status, gallery
 from nnbm.arrays import FloatArray
 
-METHODS = ("naive", "susp", "isusp", "ep", "epc", "auto")
+METHODS = ("naive", "susp", "tap3", "isusp", "isusp3", "ep", "epc", "auto")
 MARKS = {
     Status.CONVERGED: "",
     Status.INACCURATE: "i",
@@ -182,8 +182,8 @@ def figure(lines: list[Line]) -> None:
     import matplotlib.pyplot as plt
 
     families = {"grid 6x6": "coupling w", "orientation n=36": "tuning strength", "random graph n=40": "strength"}
-    styles = {"naive": "#8a8f98", "susp": "#2f9e6e", "isusp": "#2f5d8a", "ep": "#d9772b", "epc": "#b03a5b"}
-    styles["auto"] = "black"
+    styles = {"naive": "#8a8f98", "susp": "#2f9e6e", "tap3": "#8cc63f", "isusp": "#2f5d8a", "isusp3": "#5fb3e6"}
+    styles |= {"ep": "#d9772b", "epc": "#b03a5b", "auto": "black"}
     canvas, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained", sharey=True)
     for panel, (family, label) in zip(axes, families.items(), strict=True):
         rows = [line for line in lines if line.family == family]
@@ -195,7 +195,7 @@ def figure(lines: list[Line]) -> None:
             panel.plot(*zip(*good, strict=True), marker="o", ms=4, color=color, label=name, ls=dashes)
         panel.set(title=family, xlabel=label, yscale="log", ylim=(1e-4, 0.3), xlim=(min(at), max(at)))
     axes[0].set_ylabel("mean absolute error of the means")
-    axes[0].legend(fontsize=8)
+    axes[2].legend(fontsize=8)
     canvas.suptitle("Where a line ends, the method has no stable solution and says so")
     canvas.savefig(FOLDER / "accuracy.png", dpi=110)
 
@@ -206,7 +206,7 @@ def main() -> int:
     for case in cases():
         Console(stderr=True).print(f"  {case.family} {case.at:g}", highlight=False)
         lines.append(measure(case))
-    Console(width=None if sys.stdout.isatty() else 170).print(table(lines))
+    Console(width=None if sys.stdout.isatty() else 210).print(table(lines))
     written = [asdict(line) | {"auto_ratio": line.auto_ratio} for line in lines]
     (FOLDER / "accuracy.json").write_text(json.dumps(written, indent=1) + "\n")
     figure(lines)
