@@ -54,3 +54,49 @@ def test_couplings_with_and_without_intervals(method):
     assert ("95% intervals" in figure.axes[1].get_title(loc="left")) == (method == "auto")
     figure.canvas.draw()
     plt.close(figure)
+
+
+@pytest.mark.filterwarnings("ignore::nnbm.UnreliableWarning")
+def test_chains_figure_shows_the_worst_and_what_is_wrong_with_it(tmp_path):
+    rng = np.random.default_rng(0)
+    draws = rng.normal(size=(3, 400, 6)) ** 2
+    draws[0, :, 4] += 3.0
+    s = nnbm.Samples(draws, ("a", "b", "c", "d", "$e", "f"), "gibbs", 0, 1, 1.0, False)
+    figure = nnbm.plots.chains_figure(s)
+    assert figure.axes[0].get_ylabel() == "$e"
+    apart, level = figure.axes[1].patches, figure.axes[4].patches
+    assert max(patch.get_data().values.max() for patch in apart) > 1.5 * max(
+        patch.get_data().values.max() for patch in level
+    )
+    correlation = figure.axes[5].get_lines()[0].get_ydata()
+    assert correlation[0] == pytest.approx(1.0)
+    assert np.abs(correlation[1:]).max() < 0.2
+    figure.savefig(tmp_path / "f.png")
+    two = nnbm.plots.chains_figure(s, [5, 0])
+    assert [two.axes[0].get_ylabel(), two.axes[3].get_ylabel()] == ["f", "a"]
+    with pytest.raises(ValueError, match="at least 8 draws per chain"):
+        nnbm.plots.chains_figure(nnbm.Samples(draws[:, :5], (), "gibbs", 0, 1, 1.0, False))
+
+
+def test_autocorrelations_are_those_of_an_autoregression():
+    from nnbm.plots.chains import _autocorrelations
+
+    rng, x = np.random.default_rng(0), np.zeros(200_000)
+    noise = rng.normal(size=x.size)
+    for k in range(1, x.size):
+        x[k] = 0.8 * x[k - 1] + noise[k]
+    np.testing.assert_allclose(_autocorrelations(x, 10), 0.8 ** np.arange(11), atol=0.03)
+    np.testing.assert_array_equal(_autocorrelations(np.ones(50), 3), np.zeros(4))
+
+
+@pytest.mark.filterwarnings("ignore::nnbm.UnreliableWarning")
+def test_the_film_shows_each_draw_and_its_angle(tmp_path):
+    model = nnbm.gallery.orientation_tuning(12, beta=20.0, epsilon=3.0)
+    s = nnbm.sample(model, 12, chains=1, thin=20, seed=0)
+    film = nnbm.plots.bump_film(s, frames=5)
+    film.save(tmp_path / "bump.gif")
+    axis = plt.gcf().axes[0]
+    assert [bar.get_height() for bar in axis.patches] == pytest.approx(s.draws[0, 4])
+    angle = np.angle(s.draws[0, 4] @ np.exp(2j * np.pi * np.arange(12) / 12))
+    assert axis.get_lines()[0].get_xdata()[1] == pytest.approx(angle)
+    assert (tmp_path / "bump.gif").stat().st_size > 1000
