@@ -186,9 +186,10 @@ def interval_statistics_in(l: float, r: float, width: float, nodes: FloatArray) 
 
 @kernel()
 def interval_statistics(l: float, r: float, width: float) -> Statistics:
-    """Ln Z1 and the first six cumulants of q(x; l, r) on 0 <= x <= width: k_n to 1e-13 of <|x - m|^n>, see the tests.
+    """Ln Z1 and the first six cumulants of q(x; l, r) on 0 <= x <= width.
 
-    Any finite l and r; l width and r width² have to be floats where r <= 0.
+    k_n to 1e-12 of itself or of sd^n, whichever is larger, but for the rounding of the mean near `width`. Any
+    finite l and r; l width and r width² have to be floats where r <= 0.
     """
     return interval_statistics_in(l, r, width, workspace())
 
