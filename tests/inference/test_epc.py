@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_domains import From, WholeLine
 from test_infer import QUIET, TRIOS, forest
 
 import nnbm
@@ -17,7 +16,7 @@ from nnbm.inference.infer import problem_of
 from nnbm.inference.jets import cumulant_jets
 from nnbm.inference.problem import Problem, closed_step
 from nnbm.inference.solver import iterate
-from nnbm.site import HALF_LINE
+from nnbm.site import HALF_LINE, Box
 from targets import integrate
 
 TIGHT = Options(tolerance=1e-13, sweeps=60)
@@ -144,7 +143,7 @@ def test_covariance_and_variances_belong_together():
 def test_a_wall_elsewhere_changes_no_correction(wall):
     w = np.eye(4) + 0.3 * (np.ones((4, 4)) - np.eye(4))
     bias = np.array([0.5, -0.2, 1.0, 0.1])
-    here, there = solution(bias, w), solution(bias + w.sum(axis=1) * wall, w, From(wall))
+    here, there = solution(bias, w), solution(bias + w.sum(axis=1) * wall, w, Box(wall, np.inf))
     one, other = Expansion.at(here), Expansion.at(there)
     assert one.value == pytest.approx(other.value, rel=1e-9)
     np.testing.assert_allclose(one.mean_shift(), other.mean_shift(), rtol=1e-8)
@@ -152,7 +151,7 @@ def test_a_wall_elsewhere_changes_no_correction(wall):
 
 
 def test_without_a_wall_there_is_nothing_to_correct():
-    point = solution(np.array([0.5, -2.0]), np.array([[1.0, 0.4], [0.4, 2.0]]), WholeLine())
+    point = solution(np.array([0.5, -2.0]), np.array([[1.0, 0.4], [0.4, 2.0]]), Box(-np.inf, np.inf))
     assert Expansion.at(point).value == 0.0
     np.testing.assert_array_equal(bend(point), 0.0)
 

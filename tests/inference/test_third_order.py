@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_domains import METHODS, From, WholeLine, grid
+from test_domains import METHODS, grid
 from test_second_order import problem_of
 
 import nnbm
@@ -232,12 +232,12 @@ def test_the_response_is_a_block_of_the_whole_hessians_inverse(seed):
 
 def test_without_a_wall_nothing_is_skew():
     """No field, T the triangles alone, and dm/db the inverse of W at any r."""
-    problem = grid(0.25, WholeLine())
+    problem = grid(0.25, Box(-np.inf, np.inf))
     r = infer_closed(problem, Tap3(), (), Options())
     np.testing.assert_allclose(r.mean, np.linalg.solve(problem.off + np.eye(9), problem.bias), rtol=1e-8)
     np.testing.assert_allclose(r.covariance, np.linalg.inv(problem.off + np.eye(9)), rtol=1e-8)
     off = 0.2 * TRIANGLE
-    third = Problem(np.zeros(3), np.ones(3), off, WholeLine()).point(np.zeros(6)).third_order
+    third = Problem(np.zeros(3), np.ones(3), off, Box(-np.inf, np.inf)).point(np.zeros(6)).third_order
     assert third.value == pytest.approx(off[0, 1] * off[1, 2] * off[2, 0], rel=1e-12)
     np.testing.assert_array_equal(third.by_mean, 0.0)
     np.testing.assert_allclose(third.by_variance, off[0, 1] * off[1, 2] * off[2, 0], rtol=1e-12)
@@ -246,7 +246,7 @@ def test_without_a_wall_nothing_is_skew():
 @pytest.mark.parametrize("name", ["tap3", "isusp3"])
 def test_other_modes_are_looked_for_with_the_methods_own_field(name):
     """A solution's field is part of b for the relaxations: started at the solution they stay there."""
-    plain, moved = grid(0.6), grid(0.6, From(5.0), 5.0)
+    plain, moved = grid(0.6), grid(0.6, Box(5.0, np.inf), 5.0)
     results = [infer_closed(problem, METHODS[name], (), Options()) for problem in (plain, moved)]
     for problem, r in zip((plain, moved), results, strict=True):
         here = problem.point(problem.state(r.l, r.r))
