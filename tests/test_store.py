@@ -36,8 +36,20 @@ def test_samples_come_back(tmp_path):
     save_samples(s, tmp_path / "s.npz")
     back = load_samples(str(tmp_path / "s.npz"))
     assert (back.draws == s.draws).all()
-    for field in ("names", "method", "burn_in", "thin", "seconds", "interrupted"):
+    for field in ("names", "method", "burn_in", "thin", "seconds", "interrupted", "detail", "info"):
         assert getattr(back, field) == getattr(s, field)
+
+
+def test_what_a_sampler_tells_comes_back(tmp_path):
+    plain = nnbm.sample(MODELS["named"], 300, chains=2, seed=0)
+    told = dataclasses.replace(
+        plain, info={"acceptance": np.array([0.5, 0.6]), "swap rates": np.ones((2, 3))}, detail="why"
+    )
+    save_samples(told, tmp_path / "s.npz")
+    back = load_samples(tmp_path / "s.npz")
+    assert back.detail == "why"
+    assert back.info.keys() == told.info.keys()
+    assert all((back.info[name] == value).all() for name, value in told.info.items())
 
 
 def test_a_failed_write_leaves_the_old_file_alone(tmp_path, monkeypatch):
@@ -229,6 +241,8 @@ GOOD_DRAWS = {
         ({"seconds": np.array("soon")}, "seconds: one value of NumPy's kind 'f'"),
         ({"method": np.array(["gibbs"])}, "method: one value"),
         ({"interrupted": np.array([False, True])}, "interrupted: one value"),
+        ({"detail": np.array(1.0)}, "detail: one value"),
+        ({"info": np.array(["a"]), "info a": np.ones(3)}, "a: one row per chain is needed"),
     ],
 )
 def test_unsound_draws_are_refused(tmp_path, change, message):

@@ -5,7 +5,7 @@ Geman & Geman (1984); for truncated normals Geweke (1991). No step size, no reje
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -66,6 +66,9 @@ class _DenseChain:
     def run(self, sweeps: int, draws: FloatArray) -> None:
         _dense_draws(self.sites, self.coupling, self.given, self.x, self.row, sweeps, draws)
 
+    def info(self) -> Mapping[str, float | FloatArray]:
+        return {}
+
 
 @dataclass(frozen=True)
 class _Blocks:
@@ -114,6 +117,9 @@ class _SparseChain:
         _sparse_draws(
             blocks.sites, blocks.bounds, w.indptr, w.indices, w.data, self.given, self.x, self.rows, sweeps, draws
         )
+
+    def info(self) -> Mapping[str, float | FloatArray]:
+        return {}
 
     def _run_threaded(self, sweeps: int, draws: FloatArray) -> None:
         groups = self.blocks.groups

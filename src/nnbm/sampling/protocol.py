@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from nnbm.arrays import FloatArray
@@ -23,6 +23,10 @@ class Chain(Protocol):
 
         run(2, one row) must leave the chain as run(1, one row) twice: the loop cuts sweeps into slices as time goes.
         """
+        ...
+
+    def info(self) -> Mapping[str, float | FloatArray]:
+        """What a person needs to know of the run so far, by name: acceptance rates, lengths. Empty if nothing."""
         ...
 
 

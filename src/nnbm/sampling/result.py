@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +21,9 @@ class Samples:
     """Draws from a model and how they came about.
 
     draws: (chains, draws, n). names: (n,) or empty. Every kept draw lies `thin` sweeps after the one before;
-    `burn_in` sweeps went unrecorded; `interrupted` means that Ctrl-C came before all were drawn.
+    `burn_in` sweeps went unrecorded; `interrupted` means that Ctrl-C came before all were drawn. info: what the sampler
+    tells of its chains by name, (chains, ...) each, such as acceptance rates; Gibbs tells nothing. detail: what else
+    there is to say.
 
     >>> from nnbm import gallery, sample
     >>> s = sample(gallery.square_grid(2, 2), draws=1000, chains=2, seed=0)
@@ -35,6 +38,8 @@ class Samples:
     thin: int
     seconds: float
     interrupted: bool
+    info: Mapping[str, FloatArray] = field(default_factory=dict)
+    detail: str = ""
 
     @property
     def n(self) -> int:

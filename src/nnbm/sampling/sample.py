@@ -70,7 +70,9 @@ def sample(
     )
     seconds = time.perf_counter() - started
     schedule = chosen.schedule
-    samples = Samples(kept, model.names, sampler.name, schedule.burn_in, schedule.thin, seconds, interrupted)
+    samples = Samples(
+        kept, model.names, sampler.name, schedule.burn_in, schedule.thin, seconds, interrupted, _told(prepared)
+    )
     _warn_if_unreliable(samples, schedule.draws)
     return samples
 
@@ -99,6 +101,12 @@ def _prepared(
         else checked_starts(model, settings.chains, initial)
     )
     return sampler.chains(model, starts, for_chains, settings.threads)
+
+
+def _told(chains: Sequence[Chain]) -> dict[str, FloatArray]:
+    """What the chains tell of themselves, (chains, ...) by name."""
+    each = [chain.info() for chain in chains]
+    return {name: np.array([info[name] for info in each]) for name in each[0]}
 
 
 def _warn_if_unreliable(samples: Samples, asked: int) -> None:
