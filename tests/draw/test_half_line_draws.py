@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import special
 
-from nnbm.draw import half_line as draw
 from nnbm.draw import truncated_normal
 from nnbm.site import HALF_LINE
 
@@ -73,23 +72,6 @@ def test_no_cancellation_at_the_wall():
     assert np.unique(x).size == x.size
     near = np.sort(truncated_normal(0.5, 1.0, 100_000, seed=0))
     assert np.unique(near).size == near.size
-
-
-def test_the_strips_close_with_the_tails():
-    """Every strip and both exponential tails have the same area: only then is choosing uniformly exact."""
-    edges, tops = draw._EDGES, draw._TOPS
-    np.testing.assert_allclose(np.diff(edges) * tops, draw._AREA, rtol=1e-11)
-    reach = edges[-1]
-    assert math.exp(-(reach**2) / 2) / reach == pytest.approx(draw._AREA, rel=1e-10)
-    np.testing.assert_allclose(edges, -edges[::-1], atol=0)
-
-
-def test_the_guide_finds_the_strip():
-    edges = draw._EDGES
-    inner = edges[:-1]
-    for wall in np.concatenate([inner, np.nextafter(inner[1:], -9), np.linspace(edges[0], 2.3, 5000)]):
-        strip = draw._strip_of(float(wall))
-        assert edges[strip - 1] <= wall < edges[strip]
 
 
 def test_reproducible_and_shaped():

@@ -3,5 +3,17 @@
 from nnbm.draw.box import box_draw, truncated_normal
 from nnbm.draw.half_line import excess, normal
 from nnbm.draw.interval import interval_draw
+from nnbm.draw.moves import DRAW, FLIP, SHIFT, moved, moved_excess
 
-__all__ = ["box_draw", "excess", "interval_draw", "normal", "truncated_normal"]
+__all__ = [
+    "DRAW",
+    "FLIP",
+    "SHIFT",
+    "box_draw",
+    "excess",
+    "interval_draw",
+    "moved",
+    "moved_excess",
+    "normal",
+    "truncated_normal",
+]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nnbm.arrays import FloatArray, as_floats
+from nnbm.draw import DRAW
 from nnbm.ends import checked_points
 from nnbm.model import NNBM
 from nnbm.sampling.update import conditionals_of, update_dense, update_sparse
@@ -28,9 +29,9 @@ def dispersed_starts(model: NNBM, chains: int, seed: np.random.SeedSequence) -> 
     for k in range(chains):
         order = order[::-1].copy() if k % 2 else rng.permutation(order)
         if isinstance(w, np.ndarray):
-            update_dense(order, w, given, x[k], rows[k])
+            update_dense(DRAW, order, w, given, x[k], rows[k])
         else:
-            update_sparse(order, w.indptr, w.indices, w.data, given, x[k], rows[k])
+            update_sparse(DRAW, order, w.indptr, w.indices, w.data, given, x[k], rows[k])
     return x
 
 

@@ -1,4 +1,5 @@
-"""The elementary move: draw sites, in a given order, exactly from their conditionals q(x_i; l_i, w_ii) (EQ 1).
+"""The elementary moves: sites, in a given order, are drawn exactly from their conditionals q(x_i; l_i, w_ii) (EQ 1), or
+moved within them (`draw.moves`).
 
 The sum over neighbours is taken afresh at every update, so nothing drifts. Setting x_i = 0 first lets the sum run
 over the whole row, diagonal included, without a branch and without a cancellation.
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnbm.arrays import FloatArray
-from nnbm.draw import box_draw, excess
+from nnbm.draw import moved, moved_excess
 from nnbm.kernels import kernel
 from nnbm.model import NNBM
 from nnbm.stream import StreamArray, load, store
@@ -26,7 +27,7 @@ class Conditionals(NamedTuple):
     """What the conditionals take besides the neighbours, (n,) each.
 
     one_wall: where there is a lower end and no upper one. There the draw is lower + scale times an excess, scale =
-    1/sqrt(w_ii), and at_wall = b_i - w_ii lower_i is the field at the wall.
+    1/sqrt(w_ii) = 1/root, and at_wall = b_i - w_ii lower_i is the field at the wall.
     """
 
     bias: FloatArray
@@ -35,15 +36,16 @@ class Conditionals(NamedTuple):
     upper: FloatArray
     one_wall: NDArray[np.bool_]
     scale: FloatArray
+    root: FloatArray
     at_wall: FloatArray
 
 
 def conditionals_of(model: NNBM) -> Conditionals:
     """A model's."""
     diagonal, one_wall = model.diagonal, np.isfinite(model.lower) & np.isposinf(model.upper)
-    scale = 1.0 / np.sqrt(np.where(one_wall, diagonal, 1.0))
+    root = np.sqrt(np.where(one_wall, diagonal, 1.0))
     at_wall = model.bias - diagonal * np.where(one_wall, model.lower, 0.0)
-    return Conditionals(model.bias, diagonal, model.lower, model.upper, one_wall, scale, at_wall)
+    return Conditionals(model.bias, diagonal, model.lower, model.upper, one_wall, 1.0 / root, root, at_wall)
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
@@ -54,39 +56,45 @@ def _row_dot(row: FloatArray, x: FloatArray) -> float:
     return total
 
 
-@kernel()
-def update_dense(sites: Indices, coupling: FloatArray, given: Conditionals, x: FloatArray, row: StreamArray) -> None:
-    """Update x (n,) in place at `sites`, one after another; row (4,) is the random stream."""
+@kernel(inline="always")
+def update_dense(
+    move: int, sites: Indices, coupling: FloatArray, given: Conditionals, x: FloatArray, row: StreamArray
+) -> None:
+    """Move x (n,) in place at `sites`, one after another; row (4,) is the random stream."""
     # numba counts references of every array in a tuple that is handed on: hence one by one, and outside the loop
-    bias, diagonal, lower, upper, one_wall, scale, at_wall = given
+    bias, diagonal, lower, upper, one_wall, scale, root, at_wall = given
     stream = load(row)
     for i in sites:
+        before = x[i]
         x[i] = 0.0
         field = _row_dot(coupling[i], x)
         if one_wall[i]:
-            over, stream = excess((field - at_wall[i]) * scale[i], stream)
+            wall, over = (field - at_wall[i]) * scale[i], (before - lower[i]) * root[i]
+            over, stream = moved_excess(move, over, wall, stream)
             x[i] = lower[i] + over * scale[i]
         else:
-            x[i], stream = box_draw(bias[i] - field, diagonal[i], lower[i], upper[i], stream)
+            x[i], stream = moved(move, before, bias[i] - field, diagonal[i], lower[i], upper[i], stream)
     store(stream, row)
 
 
-@kernel()
+@kernel(inline="always")
 def update_sparse(
-    sites: Indices, pointers: Indices, neighbours: Indices, weights: FloatArray, given: Conditionals,
+    move: int, sites: Indices, pointers: Indices, neighbours: Indices, weights: FloatArray, given: Conditionals,
     x: FloatArray, row: StreamArray,
 ) -> None:  # fmt: skip
     """The same over the rows of a CSR matrix (pointers, neighbours, weights)."""
-    bias, diagonal, lower, upper, one_wall, scale, at_wall = given
+    bias, diagonal, lower, upper, one_wall, scale, root, at_wall = given
     stream = load(row)
     for i in sites:
+        before = x[i]
         x[i] = 0.0
         field = 0.0
         for e in range(pointers[i], pointers[i + 1]):
             field += weights[e] * x[neighbours[e]]
         if one_wall[i]:
-            over, stream = excess((field - at_wall[i]) * scale[i], stream)
+            wall, over = (field - at_wall[i]) * scale[i], (before - lower[i]) * root[i]
+            over, stream = moved_excess(move, over, wall, stream)
             x[i] = lower[i] + over * scale[i]
         else:
-            x[i], stream = box_draw(bias[i] - field, diagonal[i], lower[i], upper[i], stream)
+            x[i], stream = moved(move, before, bias[i] - field, diagonal[i], lower[i], upper[i], stream)
     store(stream, row)
