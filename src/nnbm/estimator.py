@@ -127,7 +127,7 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
             self._name(names or _labels(covariance) or _labels(mean))
             free = self._free(center.size)
             variance = np.diagonal(spread).copy()
-            site = site_between(*checked_ends(self.lower, self.upper, center.size))
+            site = site_between(*checked_ends(self.lower, self.upper, center.size, self._names))
             self.moments_ = Moments(free, float(rows), center, variance, spread[free.i, free.j], site)
             self._learn_from_moments("moments" if np.isinf(rows) else f"moments of {rows:g} rows")
             if np.isinf(rows):

@@ -72,7 +72,7 @@ x[1] = 0.5 has x'Wx = -0.5. Raise the diagonal or weaken the negative couplings 
         b = as_floats("bias", bias)
         if b.ndim != 1 or b.size == 0:
             raise ValueError(f"bias: one number per variable, shape (n,), is needed; its shape is {b.shape}.")
-        low, high = checked_ends(lower, upper, b.size)
+        low, high = checked_ends(lower, upper, b.size, labels)
         w = _sparse_coupling(coupling) if sparse.issparse(coupling) else _dense_coupling(coupling)
         if w.shape[0] != b.size:
             raise ValueError(

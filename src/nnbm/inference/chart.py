@@ -15,6 +15,8 @@ import numpy as np
 from nnbm.arrays import FloatArray
 from nnbm.kernels import kernel
 
+_WIDEST = 1e100  # beyond it walls do not matter to any r, and squares would leave the floats
+
 __all__ = ["Chart", "r_at", "r_coordinate"]
 
 
@@ -31,7 +33,8 @@ class Chart:
         """For sites of curvature w_ii (n,) between these ends."""
         width = np.subtract(upper, lower)
         fold = np.isfinite(width) + np.zeros_like(diagonal)
-        curvature = np.where(fold, 12.0 / (width * width), diagonal)
+        compared = np.minimum(width, _WIDEST)
+        curvature = np.where(fold, 12.0 / (compared * compared), diagonal)
         return cls(np.sqrt(np.maximum(diagonal, curvature)), curvature, fold)
 
     def state(self, l: FloatArray, r: FloatArray) -> FloatArray:

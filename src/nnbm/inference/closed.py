@@ -22,6 +22,7 @@ ACCURATE = 0.04  # expected error, in standard deviations, up to which a result 
 _APART = 0.1  # standard deviations between two solutions that are not the same
 _EXPLORED = 1.0  # how far, in standard deviations, a relaxation must come to be worth a solve
 _RETURNED = 0.1  # how close to the stable solution a relaxation must be to end there
+_END = 5.0  # how far, in standard deviations of a variable alone, its ends are looked for
 _RELAXATIONS = 40
 _KEPT = 300  # up to so many variables a result keeps the factors that its verdict has made
 
@@ -189,15 +190,17 @@ def _relaxed_apart(problem: Problem, main: Point) -> FloatArray:
 def _starts_apart(problem: Problem, main: Point) -> FloatArray:
     """(6, n) means: both ways along the softest mode of `main`; half of the variables at one end, half at the other.
 
-    Where there is no upper end, as if alone.
+    Of a single end the other is the mean as if alone; from that, ends count up to `_END` standard deviations.
     """
     _, vectors = np.linalg.eigh(problem.off + np.diag(problem.diagonal - main.r + 1.0 / main.variance))
     soft = 3.0 * np.sqrt(main.variance) * vectors[:, 0] / np.abs(vectors[:, 0]).max()
     rng = np.random.default_rng(0)
     halves = np.stack([rng.permutation(main.mean.size) % 2 == 0 for _ in range(2)])
     low, high = problem.site.lower, problem.site.upper
-    alone = problem.site.moments(problem.bias, problem.diagonal).mean
-    one_end, other_end = np.where(np.isfinite(high), high, alone), np.where(np.isfinite(low), low, problem.origin)
+    alone = problem.site.moments(problem.bias, problem.diagonal)
+    reach, single = _END * np.sqrt(alone.variance), np.isfinite(low) != np.isfinite(high)
+    one_end = np.where(single, alone.mean, np.minimum(high, alone.mean + reach))
+    other_end = np.where(single, problem.origin, np.maximum(low, alone.mean - reach))
     starts = np.concatenate(
         [[main.mean + soft, main.mean - soft], np.where(np.concatenate([halves, ~halves]), one_end, other_end)]
     )

@@ -51,13 +51,15 @@ class ISusP:
     def log_partition(self, point: Point) -> float | None:
         """ln Z by switching the couplings off: d ln Z/dt = -sum_E w_ij <y_i y_j>_t, followed from t = 1 to 0.
 
-        y = x - o, o the problem's `origin`. None where the solution cannot be followed.
+        y = x - o, o the walls where variables have one, else this solution's means: moving or mirroring the domain
+        then changes nothing, and a wall that is far away is not felt. None where the solution cannot be followed.
         """
-        problem, origin = point.problem, point.problem.origin
+        problem = point.problem
+        origin = problem.origin_about(point.mean)
         at_origin = problem.off @ origin
         state, total = problem.state(point.l, point.r), 0.5 * float(origin @ at_origin)
         for t, weight in zip(_NODES, _WEIGHTS, strict=True):
-            weakened = problem.weakened(t)
+            weakened = problem.weakened(t, origin)
             found = iterate(Sweep(weakened, self), state, Options())
             here = weakened.point(found.y)
             covariance = self.covariance(here) if found.converged else None

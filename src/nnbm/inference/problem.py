@@ -52,16 +52,21 @@ class Problem:
 
     @cached_property
     def origin(self) -> FloatArray:
-        """(n,) the places from which couplings are switched on: a single end, the middle between two, else 0."""
-        low, high = self.site.lower, self.site.upper
-        one = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0.0))
-        return np.broadcast_to(0.5 * (one + np.where(np.isfinite(high), high, one)), self.bias.shape)
+        """(n,) the places from which couplings are switched on before anything is known of a solution."""
+        return self.origin_about(self.site.moments(self.bias, self.diagonal).mean)
 
-    def weakened(self, t: float) -> Problem:
-        """The same sites with t w_ij (x_i - o_i)(x_j - o_j), o the `origin`, for every coupling."""
+    def origin_about(self, mean: FloatArray) -> FloatArray:
+        """(n,) a single end; between two ends, of which either may be far away, and without any the mean."""
+        low, high = self.site.lower, self.site.upper
+        one_end = np.where(np.isfinite(low), low, high)
+        return np.where(np.isfinite(low) == np.isfinite(high), mean, one_end)
+
+    def weakened(self, t: float, origin: FloatArray | None = None) -> Problem:
+        """The same sites with t w_ij (x_i - o_i)(x_j - o_j) for every coupling, o an `origin`."""
         if t == 1.0:
             return self
-        return Problem(self.bias - (1.0 - t) * (self.off @ self.origin), self.diagonal, t * self.off, self.site)
+        o = self.origin if origin is None else origin
+        return Problem(self.bias - (1.0 - t) * (self.off @ o), self.diagonal, t * self.off, self.site)
 
     @property
     def uncoupled(self) -> FloatArray:

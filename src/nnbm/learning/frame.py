@@ -57,4 +57,4 @@ def wall_distance(values: FloatArray, lower: float, upper: float) -> tuple[Float
     if np.isinf(lower):
         return upper - values, np.full_like(values, -1.0)
     width = upper - lower
-    return (values - lower) * (upper - values) / width, (lower + upper - 2.0 * values) / width
+    return (values - lower) * ((upper - values) / width), (lower + upper - 2.0 * values) / width

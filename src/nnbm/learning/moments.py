@@ -46,6 +46,8 @@ class Moments:
         """The moments of both sets of rows together (Chan, Golub & LeVeque 1983)."""
         if not self.edges.same(other.edges):
             raise ValueError("edges: moments of the same variables and edges are needed, but they changed. Start anew.")
+        if self.site != other.site:
+            raise ValueError("lower, upper: moments between the same ends are needed, but they changed. Start anew.")
         total = self.total + other.total
         share, apart = other.total / total, other.mean - self.mean
         between = share * (1.0 - share)

@@ -57,7 +57,7 @@ Clip, shift or drop it.
             raise ValueError(f"X: a table (rows, variables) is needed; its shape is {x.shape}.")
         if 0 in x.shape:
             raise ValueError(f"X: at least one row and one variable are needed; its shape is {x.shape}.")
-        ends = checked_ends(lower, upper, x.shape[1])
+        ends = checked_ends(lower, upper, x.shape[1], names)
         w = None if weights is None else _checked_weights(weights, x.shape[0])
         counted = np.arange(x.shape[0]) if w is None else np.flatnonzero(w)
         part = x if w is None else x[counted]
