@@ -73,6 +73,23 @@ def test_a_reflected_half_line_draws_the_reflected_numbers():
     np.testing.assert_array_equal(y, -x)
 
 
+@pytest.mark.parametrize("r", [1.0, 0.0, -3.0])
+def test_an_interval_below_0_draws_the_mirrored_numbers(r):
+    x = (
+        truncated_normal([-3.0, 2.0], r, (1000, 2), upper=[1.5, 1e3], seed=4)
+        if r > 0
+        else truncated_normal([-3.0, 2.0], r, (1000, 2), upper=1.5, seed=4)
+    )
+    lower = [-1.5, -1e3] if r > 0 else -1.5
+    np.testing.assert_array_equal(-truncated_normal([3.0, -2.0], r, (1000, 2), lower=lower, upper=0.0, seed=4), x)
+
+
+def test_ends_out_of_sight_are_none():
+    plain = truncated_normal([0.3, -2.0], [1.0, 4.0], (1000, 2), lower=-INF, seed=4)
+    far = truncated_normal([0.3, -2.0], [1.0, 4.0], (1000, 2), lower=-1e300, upper=[50.0, 1e300], seed=4)
+    np.testing.assert_array_equal(far, plain)
+
+
 def test_shapes_and_seeds():
     a = truncated_normal([0.0, 1.0], -1.0, size=(5, 2), upper=[1.0, 2.0], seed=3)
     assert a.shape == (5, 2)

@@ -3,6 +3,7 @@
 import functools
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import nnbm
@@ -158,6 +159,56 @@ def test_the_estimator_keeps_its_ends(method, tmp_path):
     np.testing.assert_array_equal(back.score_samples(table()[:10]), est.score_samples(table()[:10]))
     with pytest.raises(ValueError, match="between `lower` and `upper`"):
         back.score_samples(_spoiled())
+
+
+def test_parts_of_a_table_are_between_the_same_ends():
+    est = NonnegativeBoltzmann("isusp", edges=truth().edges, lower=LOWER, upper=UPPER)
+    whole = est.fit(table()).coupling_.toarray()
+    for part in np.array_split(table(), 3):
+        est.partial_fit(part)
+    np.testing.assert_allclose(est.coupling_.toarray(), whole, atol=1e-9)
+    with pytest.raises(ValueError, match="lower, upper: moments between the same ends are needed, but they changed"):
+        est.set_params(upper=UPPER + 1.0).partial_fit(table()[:100])
+
+
+def test_labelled_ends_are_those_of_the_columns():
+    frame = pd.DataFrame(table()[:500], columns=list("abcdef"))
+    upper, lower = pd.Series(UPPER, index=frame.columns), pd.Series(LOWER, index=frame.columns)
+    est = NonnegativeBoltzmann("isusp", edges=truth().edges, lower=lower, upper=upper).fit(frame)
+    np.testing.assert_array_equal(est.model_.upper, UPPER)
+    with pytest.raises(ValueError, match="upper: its labels must be those of the variables, in the same order"):
+        NonnegativeBoltzmann("isusp", lower=lower, upper=upper[::-1]).fit(frame)
+    with pytest.raises(ValueError, match="lower: its labels must be those of the variables"):
+        NNBM(np.zeros(6), np.eye(6), lower=lower[::-1], upper=9.0, names=list("abcdef"))
+    assert NNBM(np.zeros(6), np.eye(6), lower=lower, upper=9.0).names == ()  # nothing to compare with
+
+
+@pytest.mark.parametrize("far", [1e6, 1e150, 1e308])
+@pytest.mark.parametrize("method", ["score_matching", "pseudolikelihood", *INVERSES])
+def test_a_wall_where_nothing_is_does_not_matter(method, far):
+    x = sample(nnbm.gallery.square_grid(2, 2, coupling=0.4), 1000, seed=0).flat
+    plain, found = (NonnegativeBoltzmann(method, upper=upper).fit(x).coupling_ for upper in (np.inf, far))
+    # score matching weighs by the distance from both walls, which is 1/far nearer than that from one
+    np.testing.assert_allclose(found, plain, atol=1e-6 if method == "score_matching" else 1e-9)
+
+
+def test_the_likelihood_without_walls_is_gaussian_algebra_within_its_noise():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 3))
+    found = fit(rows_of(x, -np.inf, np.inf), EdgeSet.complete(3), Request("likelihood")).estimate
+    precision = np.linalg.inv(np.cov(x.T, bias=True))
+    apart = np.abs(found.parameters.dense - precision) / found.errors.dense
+    assert apart.max() < 0.5  # Monte-Carlo noise is a part of the errors
+    floor = np.sqrt((np.outer(np.diag(precision), np.diag(precision)) + precision**2) / 400)
+    np.testing.assert_allclose(found.errors.dense, floor, rtol=0.15)
+
+
+def test_the_climb_without_walls_is_gaussian_algebra():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(400, 4)) @ (np.eye(4) + 0.1 * rng.normal(size=(4, 4))) + 1.0
+    data = moments(rows_of(x, -np.inf, np.inf), EdgeSet.complete(4))
+    precision = np.linalg.inv(np.cov(x.T, bias=True))
+    np.testing.assert_allclose(ascent(data).parameters.dense, precision, atol=1e-8)
 
 
 def test_moments_alone_between_other_ends():

@@ -122,6 +122,26 @@ def test_the_whole_line_is_a_normal():
     assert (Box(-INF, INF).higher_cumulants(np.ones(2), np.ones(2)) == 0).all()
 
 
+@pytest.mark.parametrize("far", [1e2, 1e8, 1e200, 8e307])
+def test_far_ends_are_none(far):
+    l, r = np.array([3.0, -1.0, 0.0]), np.array([2.0, 0.5, 1.0])
+    for box, limit in ((Box(-far, far), Box(-INF, INF)), (Box(0.0, far), HALF_LINE), (Box(-far, 0.0), Box(-INF, 0.0))):
+        found, expected = box.moments(l, r), limit.moments(l, r)
+        np.testing.assert_allclose(found.cumulants, expected.cumulants, rtol=1e-11, atol=1e-14)
+        np.testing.assert_allclose(found.log_partition, expected.log_partition, rtol=1e-13)
+        higher = limit.higher_cumulants(l, r)
+        np.testing.assert_allclose(box.higher_cumulants(l, r), higher, rtol=1e-9, atol=1e-11)
+        back = box.from_mean_variance(expected.mean, expected.variance)
+        np.testing.assert_allclose(back, (l, r), rtol=1e-11, atol=1e-11)
+
+
+@given(st.floats(-40, 40), st.floats(-30, 30), st.floats(0.1, 100.0))
+def test_an_interval_is_its_mirror_bit_by_bit(l, r, width):
+    here, there = Box(0.0, width).moments(l, r), Box(-width, 0.0).moments(-l, r)
+    np.testing.assert_array_equal(there.cumulants, here.cumulants * [-1, 1, -1, 1, -1, 1])
+    assert there.log_partition == here.log_partition
+
+
 def test_largest_variance_is_the_largest():
     low, high = np.array([-3.0, -1.0, -2.0, -4.0, 0.0, -9.0]), np.array([2.0, 5.0, 4.0, 4.0, 1.0, -7.0])
     for r in (np.array([1.0, 2.0, 0.3, -2.0, 1.0, 3.0]), np.array([0.2, 5.0, 3.0, 7.0, 0.1, -9.0])):

@@ -12,6 +12,7 @@ from nnbm.draw.half_line import half_line_draw, normal
 from nnbm.draw.interval import interval_draw
 from nnbm.kernels import kernel
 from nnbm.site import Box
+from nnbm.site.box_statistics import ends_are_out_of_sight, is_seen_from_below
 from nnbm.site.rounding import slope_at
 from nnbm.stream import Seed, Stream, StreamArray, load, store, streams
 
@@ -21,23 +22,20 @@ __all__ = ["box_draw", "truncated_normal"]
 @kernel(error_model="numpy")
 def box_draw(l: float, r: float, lower: float, upper: float, stream: Stream) -> tuple[float, Stream]:
     """A draw from q(x; l, r) on lower <= x <= upper, exact in law; NaN of an (l, r) that has none."""
-    if lower > -np.inf:
-        slope = slope_at(lower, l, r)
-        if upper < np.inf:
-            x, stream = interval_draw(slope, r, upper - lower, stream)
-            # the width and its sum with the lower end are rounded
-            return min(max(lower + x, lower), upper), stream
-        if not r > 0.0:
-            return np.nan, stream
-        x, stream = half_line_draw(slope, r, stream)
-        return lower + x, stream
-    if not r > 0.0:
+    below, above = lower > -np.inf, upper < np.inf
+    if not (r > 0.0 or (below and above)):
         return np.nan, stream
-    if upper < np.inf:
-        x, stream = half_line_draw(-slope_at(upper, l, r), r, stream)
-        return upper - x, stream
-    x, stream = normal(stream)
-    return l / r + x / math.sqrt(r), stream
+    if ends_are_out_of_sight(l, r, lower, upper):
+        x, stream = normal(stream)
+        return l / r + x / math.sqrt(r), stream
+    sign, end = (1.0, lower) if is_seen_from_below(lower, upper) else (-1.0, upper)
+    slope = sign * slope_at(end, l, r)
+    if not (below and above):
+        x, stream = half_line_draw(slope, r, stream)
+        return end + sign * x, stream
+    x, stream = interval_draw(slope, r, upper - lower, stream)
+    # the width and its sum with the end are rounded
+    return min(max(end + sign * x, lower), upper), stream
 
 
 @kernel()

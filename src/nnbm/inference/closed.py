@@ -198,9 +198,9 @@ def _starts_apart(problem: Problem, main: Point) -> FloatArray:
     halves = np.stack([rng.permutation(main.mean.size) % 2 == 0 for _ in range(2)])
     low, high = problem.site.lower, problem.site.upper
     alone = problem.site.moments(problem.bias, problem.diagonal)
-    reach, single = _END * np.sqrt(alone.variance), np.isfinite(low) != np.isfinite(high)
-    one_end = np.where(single, alone.mean, np.minimum(high, alone.mean + reach))
-    other_end = np.where(single, problem.origin, np.maximum(low, alone.mean - reach))
+    reach, end = _END * np.sqrt(alone.variance), problem.single_end(alone)
+    one_end = np.where(np.isfinite(end), alone.mean, np.minimum(high, alone.mean + reach))
+    other_end = np.where(np.isfinite(end), end, np.maximum(low, alone.mean - reach))
     starts = np.concatenate(
         [[main.mean + soft, main.mean - soft], np.where(np.concatenate([halves, ~halves]), one_end, other_end)]
     )

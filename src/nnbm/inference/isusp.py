@@ -55,7 +55,7 @@ class ISusP:
         then changes nothing, and a wall that is far away is not felt. None where the solution cannot be followed.
         """
         problem = point.problem
-        origin = problem.origin_about(point.mean)
+        origin = problem.origin_about(point.moments)
         at_origin = problem.off @ origin
         state, total = problem.state(point.l, point.r), 0.5 * float(origin @ at_origin)
         for t, weight in zip(_NODES, _WEIGHTS, strict=True):

@@ -28,6 +28,7 @@ from nnbm.site import Site, SiteMoments
 
 __all__ = ["Closure", "Point", "Problem", "Sweep", "Target", "closed_step"]
 
+_SIGHT = 40.0  # standard deviations: beyond them no float tells an end
 _LEAST_FACTOR, _MOST_FACTOR = math.log(0.3), math.log(3.0)  # in the coordinate of r, in one sweep
 
 
@@ -53,13 +54,19 @@ class Problem:
     @cached_property
     def origin(self) -> FloatArray:
         """(n,) the places from which couplings are switched on before anything is known of a solution."""
-        return self.origin_about(self.site.moments(self.bias, self.diagonal).mean)
+        return self.origin_about(self.site.moments(self.bias, self.diagonal))
 
-    def origin_about(self, mean: FloatArray) -> FloatArray:
-        """(n,) a single end; between two ends, of which either may be far away, and without any the mean."""
+    def origin_about(self, moments: SiteMoments) -> FloatArray:
+        """(n,) a single end in sight; between two ends, of which either may be far away, and without any the mean."""
+        end = self.single_end(moments)
+        return np.where(np.isfinite(end), end, moments.mean)
+
+    def single_end(self, moments: SiteMoments) -> FloatArray:
+        """(n,) the end of variables that have one, infinite if sites of these moments do not see it; inf for others."""
         low, high = self.site.lower, self.site.upper
-        one_end = np.where(np.isfinite(low), low, high)
-        return np.where(np.isfinite(low) == np.isfinite(high), mean, one_end)
+        one = np.isfinite(low) != np.isfinite(high)
+        end = np.where(one, np.where(np.isfinite(low), low, high), np.inf)
+        return np.where(np.abs(end - moments.mean) < _SIGHT * np.sqrt(moments.variance), end, np.inf)
 
     def weakened(self, t: float, origin: FloatArray | None = None) -> Problem:
         """The same sites with t w_ij (x_i - o_i)(x_j - o_j) for every coupling, o an `origin`."""

@@ -39,7 +39,8 @@ class Frame:
     def site(self, site: Site) -> Site:
         """The variables' domain as this frame sees it."""
         lower, upper = (np.broadcast_to(end, self.centre.shape) for end in (site.lower, site.upper))
-        return site_between((lower - self.centre) / self.scale, (upper - self.centre) / self.scale)
+        with np.errstate(over="ignore"):  # beyond the floats there is no end
+            return site_between((lower - self.centre) / self.scale, (upper - self.centre) / self.scale)
 
 
 def wall_distance(values: FloatArray, lower: float, upper: float) -> tuple[FloatArray, FloatArray]:

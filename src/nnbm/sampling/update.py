@@ -22,12 +22,14 @@ __all__ = ["Conditionals", "Indices", "conditionals_of", "update_dense", "update
 
 Indices = NDArray[np.int32]
 
+_FAR_END = 1e3  # in units of 1/sqrt(w_ii): beyond it digits would be lost where the mass is elsewhere
+
 
 class Conditionals(NamedTuple):
     """What the conditionals take besides the neighbours, (n,) each.
 
-    one_wall: where there is a lower end and no upper one. There the draw is lower + scale times an excess, scale =
-    1/sqrt(w_ii) = 1/root, and at_wall = b_i - w_ii lower_i is the field at the wall.
+    one_wall: where there is a lower end, not very far from 0, and no upper one. There the draw is lower + scale times
+    an excess, scale = 1/sqrt(w_ii) = 1/root, and at_wall = b_i - w_ii lower_i is the field at the wall.
     """
 
     bias: FloatArray
@@ -42,8 +44,9 @@ class Conditionals(NamedTuple):
 
 def conditionals_of(model: NNBM) -> Conditionals:
     """A model's."""
-    diagonal, one_wall = model.diagonal, np.isfinite(model.lower) & np.isposinf(model.upper)
-    root = np.sqrt(np.where(one_wall, diagonal, 1.0))
+    diagonal, open_above = model.diagonal, np.isposinf(model.upper)
+    root = np.sqrt(np.where(open_above, diagonal, 1.0))
+    one_wall = open_above & (np.abs(model.lower) * root < _FAR_END)
     at_wall = model.bias - diagonal * np.where(one_wall, model.lower, 0.0)
     return Conditionals(model.bias, diagonal, model.lower, model.upper, one_wall, 1.0 / root, root, at_wall)
 

@@ -1,6 +1,9 @@
 """One variable on [lower, upper], either end possibly infinite: which kernel answers, moved to where the variable is.
 
-A half line that does not begin at 0 is moved, one that is bounded above is reflected, the whole line is a normal.
+A half line that does not begin at 0 is moved, one that is bounded above is reflected, the whole line is a normal. So
+are all others whose ends are out of sight, unless one of them is 0, from where nothing is lost; an interval is seen
+from the end that is nearer to 0.
+
 Products with the place of a wall are rounded once (Dekker), so that a wall at 0 changes no bit.
 """
 
@@ -20,8 +23,18 @@ from nnbm.site.interval_statistics import interval_higher, interval_statistics_i
 from nnbm.site.moments import Statistics
 from nnbm.site.rounding import log_density_at, slope_at
 
-__all__ = ["box_statistics", "fill_from_second", "fill_from_variance", "fill_higher", "fill_statistics", "find_refused"]
+__all__ = [
+    "box_statistics",
+    "ends_are_out_of_sight",
+    "fill_from_second",
+    "fill_from_variance",
+    "fill_higher",
+    "fill_statistics",
+    "find_refused",
+    "is_seen_from_below",
+]
 
+_OUT_OF_SIGHT = 40.0  # standard deviations from a normal's mean to where its density is below all floats
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -40,6 +53,21 @@ def _is_refused(l: float, r: float, lower: float, upper: float) -> bool:
     if r > 0.0:
         return not abs(slope) < np.inf
     return not (abs(slope * width) < np.inf and abs(r * width * width) < np.inf)
+
+
+@kernel(error_model="numpy")
+def ends_are_out_of_sight(l: float, r: float, lower: float, upper: float) -> bool:
+    """Whether the density is a normal, its ends infinite or so far away that no float tells, and none of them 0."""
+    if not r > 0.0 or lower == 0.0 or upper == 0.0:
+        return False
+    mean, reach = l / r, _OUT_OF_SIGHT / math.sqrt(r)
+    return mean - lower > reach and upper - mean > reach
+
+
+@kernel()
+def is_seen_from_below(lower: float, upper: float) -> bool:
+    """Whether the lower end is the one to measure from: the only one, or of two the nearer to 0."""
+    return lower > -np.inf and (upper == np.inf or abs(lower) <= abs(upper))
 
 
 @kernel(error_model="numpy")
@@ -66,47 +94,46 @@ def _moved(found: Statistics, log_factor: float, place: float, sign: float) -> S
 @kernel(error_model="numpy")
 def box_statistics(l: float, r: float, lower: float, upper: float, nodes: FloatArray) -> Statistics:
     """Ln Z1 and the first six cumulants of q(x; l, r) on lower <= x <= upper; `nodes` is a `workspace`."""
-    if lower > -np.inf:
-        slope = slope_at(lower, l, r)
-        if upper < np.inf:
-            found = interval_statistics_in(slope, r, upper - lower, nodes)
-        else:
-            found = statistics(slope, r)
-        return _moved(found, log_density_at(lower, l, r), lower, 1.0)
-    if upper < np.inf:
-        return _moved(statistics(-slope_at(upper, l, r), r), log_density_at(upper, l, r), upper, -1.0)
-    return _normal(l, r)
+    below, above = lower > -np.inf, upper < np.inf
+    if ends_are_out_of_sight(l, r, lower, upper):
+        return _normal(l, r)
+    sign, end = (1.0, lower) if is_seen_from_below(lower, upper) else (-1.0, upper)
+    slope = sign * slope_at(end, l, r)
+    found = interval_statistics_in(slope, r, upper - lower, nodes) if below and above else statistics(slope, r)
+    return _moved(found, log_density_at(end, l, r), end, sign)
 
 
 @kernel(error_model="numpy")
 def _higher(l: float, r: float, lower: float, upper: float, nodes: FloatArray, out: FloatArray) -> None:
     """Into out (2,): the seventh and the eighth cumulant in units of the standard deviation."""
-    if lower > -np.inf:
-        slope = slope_at(lower, l, r)
-        if upper < np.inf:
-            interval_higher(slope, r, upper - lower, nodes, out)
-        else:
-            higher(slope, r, out)
-    elif upper < np.inf:
-        higher(-slope_at(upper, l, r), r, out)
-        out[0] = -out[0]
-    else:
+    below, above = lower > -np.inf, upper < np.inf
+    if ends_are_out_of_sight(l, r, lower, upper):
         out[0], out[1] = 0.0, 0.0
+        return
+    sign, end = (1.0, lower) if is_seen_from_below(lower, upper) else (-1.0, upper)
+    slope = sign * slope_at(end, l, r)
+    if below and above:
+        interval_higher(slope, r, upper - lower, nodes, out)
+    else:
+        higher(slope, r, out)
+    out[0] *= sign
 
 
 @kernel(error_model="numpy")
 def _natural(mean: float, variance: float, lower: float, upper: float, nodes: FloatArray) -> tuple[float, float]:
     """(l, r) from mean and variance: NaN where there is none, beyond floats inf or 0."""
-    if lower > -np.inf:
-        if upper < np.inf:
-            l, r = interval_natural(mean - lower, variance, upper - lower, nodes)
-        else:
-            l, r = natural_from_variance(mean - lower, variance)
-        return -slope_at(lower, -l, r), r
-    if upper < np.inf:
-        l, r = natural_from_variance(upper - mean, variance)
-        return -slope_at(upper, l, r), r
-    return (mean / variance, 1.0 / variance) if variance > 0.0 else (np.nan, np.nan)
+    below, above = lower > -np.inf, upper < np.inf
+    if variance > 0.0 and ends_are_out_of_sight(mean / variance, 1.0 / variance, lower, upper):
+        return mean / variance, 1.0 / variance
+    if not (below or above):
+        return np.nan, np.nan
+    sign, end = (1.0, lower) if is_seen_from_below(lower, upper) else (-1.0, upper)
+    distance = sign * (mean - end)
+    if below and above:
+        l, r = interval_natural(distance, variance, upper - lower, nodes)
+    else:
+        l, r = natural_from_variance(distance, variance)
+    return -slope_at(end, -sign * l, r), r
 
 
 @kernel(error_model="numpy")
