@@ -24,6 +24,12 @@ def test_samples_figure_shows_the_means(tmp_path):
     figure.savefig(tmp_path / "f.png")
 
 
+def test_means_far_from_0_are_seen_from_nearby():
+    model = nnbm.NNBM(np.full(2, 1000.5), np.eye(2), lower=1000.0, upper=1001.0)
+    bottom, top = samples_figure(model, nnbm.sample(model, 500, seed=0)).axes[0].get_ylim()
+    assert 1000.0 <= bottom < top < 1002.0
+
+
 @pytest.mark.filterwarnings("ignore::nnbm.UnreliableWarning")
 @pytest.mark.parametrize("n", [1, 500])
 def test_samples_figure_of_any_size(tmp_path, n):

@@ -143,6 +143,15 @@ def test_ln_z_of_isusp_between_ends_of_which_one_is_far(seed):
     assert found == pytest.approx(infer(model, "exact").log_partition, abs=5e-3)
 
 
+@pytest.mark.parametrize("method", ["isusp", "isusp3"])
+def test_ln_z_where_a_neighbour_holds_a_variable_far_from_its_only_end(method):
+    """About that end the couplings' path is so long that the quadrature along it was off by half a unit."""
+    model = NNBM([-1.4, -2.8], [[1.0, -7.0], [-7.0, -1.4]], lower=[-0.8, 1.0], upper=[np.inf, 2.4])
+    found, truth = infer(model, method), infer(model, "exact")
+    assert truth.mean[0] + 0.8 > 10.0 * np.sqrt(truth.variance[0])
+    assert found.log_partition == pytest.approx(truth.log_partition, abs=1e-3)
+
+
 @QUIET
 @pytest.mark.parametrize("method", ["naive", "isusp", "ep"])
 @pytest.mark.parametrize("far", [20.0, 1e6, 1e15, np.inf])

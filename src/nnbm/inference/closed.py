@@ -22,6 +22,7 @@ ACCURATE = 0.04  # expected error, in standard deviations, up to which a result 
 _APART = 0.1  # standard deviations between two solutions that are not the same
 _EXPLORED = 1.0  # how far, in standard deviations, a relaxation must come to be worth a solve
 _RETURNED = 0.1  # how close to the stable solution a relaxation must be to end there
+_SIGHT = 40.0  # standard deviations beyond which no float tells an end
 _END = 5.0  # how far, in standard deviations of a variable alone, its ends are looked for
 _RELAXATIONS = 40
 _KEPT = 300  # up to so many variables a result keeps the factors that its verdict has made
@@ -198,7 +199,7 @@ def _starts_apart(problem: Problem, main: Point) -> FloatArray:
     halves = np.stack([rng.permutation(main.mean.size) % 2 == 0 for _ in range(2)])
     low, high = problem.site.lower, problem.site.upper
     alone = problem.site.moments(problem.bias, problem.diagonal)
-    reach, end = _END * np.sqrt(alone.variance), problem.single_end(alone)
+    reach, end = _END * np.sqrt(alone.variance), problem.single_end(alone, _SIGHT)
     one_end = np.where(np.isfinite(end), alone.mean, np.minimum(high, alone.mean + reach))
     other_end = np.where(np.isfinite(end), end, np.maximum(low, alone.mean - reach))
     starts = np.concatenate(

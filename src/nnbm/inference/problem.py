@@ -28,7 +28,7 @@ from nnbm.site import Site, SiteMoments
 
 __all__ = ["Closure", "Point", "Problem", "Sweep", "Target", "closed_step"]
 
-_SIGHT = 40.0  # standard deviations: beyond them no float tells an end
+_NEAR = 8.0  # standard deviations: from an end further away couplings are switched on along too long a path
 _LEAST_FACTOR, _MOST_FACTOR = math.log(0.3), math.log(3.0)  # in the coordinate of r, in one sweep
 
 
@@ -57,16 +57,16 @@ class Problem:
         return self.origin_about(self.site.moments(self.bias, self.diagonal))
 
     def origin_about(self, moments: SiteMoments) -> FloatArray:
-        """(n,) a single end in sight; between two ends, of which either may be far away, and without any the mean."""
-        end = self.single_end(moments)
+        """(n,) a single end nearby; between two ends, of which either may be far away, and without any the mean."""
+        end = self.single_end(moments, _NEAR)
         return np.where(np.isfinite(end), end, moments.mean)
 
-    def single_end(self, moments: SiteMoments) -> FloatArray:
-        """(n,) the end of variables that have one, infinite if sites of these moments do not see it; inf for others."""
+    def single_end(self, moments: SiteMoments, reach: float) -> FloatArray:
+        """(n,) the only end of a variable, if it is within `reach` standard deviations of its mean; else inf."""
         low, high = self.site.lower, self.site.upper
         one = np.isfinite(low) != np.isfinite(high)
         end = np.where(one, np.where(np.isfinite(low), low, high), np.inf)
-        return np.where(np.abs(end - moments.mean) < _SIGHT * np.sqrt(moments.variance), end, np.inf)
+        return np.where(np.abs(end - moments.mean) < reach * np.sqrt(moments.variance), end, np.inf)
 
     def weakened(self, t: float, origin: FloatArray | None = None) -> Problem:
         """The same sites with t w_ij (x_i - o_i)(x_j - o_j) for every coupling, o an `origin`."""

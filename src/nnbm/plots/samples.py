@@ -39,7 +39,8 @@ def _means(axes: Axes, model: NNBM, samples: Samples) -> None:
     axes.fill_between(place, below, above, color=BLUE, alpha=0.2, label="± sd", step="mid")
     axes.step(place, samples.mean, where="mid", color=BLUE, label="mean")
     axes.set(title="Means", xlabel="variable", ylabel=r"$\langle x_i \rangle$")
-    bottom, top = min(0.0, float(below.min())), max(0.0, float(above.max()))
+    zero = 0.0 if (model.lower == 0.0).any() else samples.mean[0]  # elsewhere 0 is no place of interest
+    bottom, top = min(zero, float(below.min())), max(zero, float(above.max()))
     axes.set_ylim(bottom, top + 0.25 * (top - bottom))  # room for the legend
     if 0 < len(samples.names) <= 20:
         axes.set_xticks(place, samples.names, rotation=60, ha="right", parse_math=False)
