@@ -85,7 +85,7 @@ def test_without_walls_the_means_are_gaussian_algebra(method):
         np.testing.assert_allclose(found.covariance, np.linalg.inv(w), rtol=1e-10, atol=1e-10)
         np.testing.assert_allclose(found.variance, np.diag(np.linalg.inv(w)), rtol=1e-10)
         log_z = 0.5 * model.bias @ found.mean + 4.5 * np.log(2.0 * np.pi) - 0.5 * np.linalg.slogdet(w)[1]
-        assert found.log_partition == pytest.approx(log_z, abs=1e-9)
+        assert found.log_partition == pytest.approx(log_z, abs=1e-10)
 
 
 def test_without_walls_a_forest_is_exact_gaussian_algebra():
