@@ -90,6 +90,29 @@ def test_fit_learns_a_table_and_leaves_what_is_asked(tmp_path):
     assert "row 1 of 'plot'" in wrong.stderr
 
 
+def test_a_table_between_other_ends(tmp_path):
+    truth = nnbm.NNBM([1.0, -0.5], [[2.0, 0.8], [0.8, -1.0]], lower=-1.0, upper=1.0, names=["a", "b"])
+    rows = nnbm.sample(truth, draws=2000, chains=4, seed=2, progress=False).flat
+    np.savetxt(tmp_path / "t.csv", rows, delimiter=",", header="a,b", comments="")
+    ends = ("--lower", -1, "--upper", 1)
+    done = run("fit", "t.csv", *ends, "--output", "fit.npz", "--save-model", "m.npz", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    est, model = nnbm.NonnegativeBoltzmann.load(tmp_path / "fit.npz"), load_model(tmp_path / "m.npz")
+    assert est.model_ == model
+    assert (model.lower.tolist(), model.upper.tolist()) == ([-1.0, -1.0], [1.0, 1.0])
+    assert np.abs((est.coupling_ - truth.coupling) / est.standard_errors_.coupling).max() < 4.5
+    told = run("infer", "m.npz", cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert "bounded" in told.stdout
+    drawn = run("sample", "m.npz", "--draws", 500, "--output", "s.npz", cwd=tmp_path)
+    assert drawn.returncode == 0, drawn.stderr
+    assert np.abs(load_samples(tmp_path / "s.npz").draws).max() <= 1.0
+    for words in (("--upper", 0.5), (*ends[:2], "--upper", -2), ("--lower", "nan")):
+        wrong = run("fit", "t.csv", *words, cwd=tmp_path)
+        assert wrong.returncode == 2
+        assert "Traceback" not in wrong.stderr
+
+
 def test_a_biased_fit_is_exit_code_1(tmp_path):
     strong = nnbm.gallery.square_grid(4, 4, coupling=1.0, seed=1)
     np.save(tmp_path / "t.npy", nnbm.sample(strong, draws=3000, chains=4, thin=5, seed=2, progress=False).flat)

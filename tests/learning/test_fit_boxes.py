@@ -5,6 +5,8 @@ import functools
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 import nnbm
 from nnbm import NNBM, NonnegativeBoltzmann, sample
@@ -14,7 +16,12 @@ from nnbm.learning.fit import Request, fit, fit_moments
 from nnbm.learning.inverse import INVERSES, inverse
 from nnbm.learning.moments import moments
 from nnbm.learning.parameters import Parameters
-from nnbm.learning.pseudolikelihood import log_pseudolikelihoods, pseudolikelihood, pseudolikelihood_blocks
+from nnbm.learning.pseudolikelihood import (
+    RidgePenalty,
+    log_pseudolikelihoods,
+    pseudolikelihood,
+    pseudolikelihood_blocks,
+)
 from nnbm.learning.rows import Rows
 from nnbm.learning.score_matching import WEIGHTS, score_matching
 
@@ -171,6 +178,30 @@ def test_parts_of_a_table_are_between_the_same_ends():
     np.testing.assert_allclose(est.coupling_.toarray(), whole, atol=1e-9)
     with pytest.raises(ValueError, match="lower, upper: moments between the same ends are needed, but they changed"):
         est.set_params(upper=UPPER + 1.0).partial_fit(table()[:100])
+
+
+def test_scikit_learn_copies_and_searches_with_ends():
+    x = table()[:600]
+    est = NonnegativeBoltzmann("score_matching", edges=truth().edges, lower=LOWER, upper=UPPER)
+    copied = clone(est).fit(x)
+    np.testing.assert_array_equal(copied.coupling_.toarray(), est.fit(x).coupling_.toarray())
+    search = GridSearchCV(clone(est), {"ridge": [0.0, 1000.0], "upper": [UPPER, UPPER + 5.0]}, cv=3).fit(x)
+    assert search.best_params_["ridge"] == 0.0
+    np.testing.assert_array_equal(search.best_params_["upper"], UPPER)  # the true ends predict best
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_ridge_between_other_ends_is_its_own_integral(seed):
+    rng, step = np.random.default_rng(seed), 1e-6
+    penalty = RidgePenalty.of(rows_of(table()[:50]), edges(), 0.7)
+    at = rng.uniform(0.2, 2.0, edges().parameters)
+    at[6:12] *= np.where(np.isfinite(UPPER - LOWER), rng.choice([-1.0, 1.0], 6), 1.0)
+    for k, direction in enumerate(np.eye(at.size)):
+        up, down = at + step * direction, at - step * direction
+        slope = (penalty.value(up) - penalty.value(down)) / (2 * step)
+        bend = (penalty.gradient(up)[k] - penalty.gradient(down)[k]) / (2 * step)
+        assert penalty.gradient(at)[k] == pytest.approx(slope, abs=1e-7)
+        assert penalty.curvature(at)[k] == pytest.approx(bend, rel=1e-6, abs=1e-7)
 
 
 def test_labelled_ends_are_those_of_the_columns():
