@@ -58,10 +58,11 @@ def _is_refused(l: float, r: float, lower: float, upper: float) -> bool:
 @kernel(error_model="numpy")
 def ends_are_out_of_sight(l: float, r: float, lower: float, upper: float) -> bool:
     """Whether the density is a normal, its ends infinite or so far away that no float tells, and none of them 0."""
-    if not r > 0.0 or lower == 0.0 or upper == 0.0:
+    rise, fall = l - r * lower, r * upper - l  # towards the peak from either end
+    if not (rise > 0.0 and fall > 0.0 and r > 0.0) or lower == 0.0 or upper == 0.0:
         return False
-    mean, reach = l / r, _OUT_OF_SIGHT / math.sqrt(r)
-    return mean - lower > reach and upper - mean > reach
+    far = _OUT_OF_SIGHT * _OUT_OF_SIGHT * r
+    return rise * rise > far and fall * fall > far
 
 
 @kernel()
