@@ -28,14 +28,14 @@ def box_draw(l: float, r: float, lower: float, upper: float, stream: Stream) -> 
     if ends_are_out_of_sight(l, r, lower, upper):
         x, stream = normal(stream)
         return l / r + x / math.sqrt(r), stream
-    sign, end = (1.0, lower) if is_seen_from_below(lower, upper) else (-1.0, upper)
-    slope = sign * slope_at(end, l, r)
-    if not (below and above):
+    is_upright = is_seen_from_below(lower, upper)
+    slope = slope_at(lower, l, r) if is_upright else -slope_at(upper, l, r)
+    if below and above:
+        x, stream = interval_draw(slope, r, upper - lower, stream)
+    else:
         x, stream = half_line_draw(slope, r, stream)
-        return end + sign * x, stream
-    x, stream = interval_draw(slope, r, upper - lower, stream)
     # the width and its sum with the end are rounded
-    return min(max(end + sign * x, lower), upper), stream
+    return (min(lower + x, upper) if is_upright else max(upper - x, lower)), stream
 
 
 @kernel()
