@@ -184,7 +184,7 @@ def _unreliable_is_exit_1() -> Iterator[None]:
 def infer(
     model: ModelFile,
     method: Annotated[
-        str, typer.Option(help="auto, exact, epc, ep, isusp, isusp3, susp, tap, tap3, naive or downs.")
+        str, typer.Option(help="auto, exact, pairs, epc, ep, isusp, isusp3, susp, tap, tap3, naive or downs.")
     ] = "auto",
     output: Annotated[
         Path | None, typer.Option(help="Write the result here: npz (all of it) or csv (by variable).", dir_okay=False)

@@ -12,7 +12,7 @@ import nnbm
 from nnbm import NNBM
 
 TABLE = Path(__file__).with_name("golden.txt")
-METHODS = ("exact", "naive", "tap", "susp", "tap3", "isusp", "isusp3", "ep", "epc", "downs")
+METHODS = ("exact", "naive", "tap", "susp", "tap3", "isusp", "isusp3", "ep", "epc", "pairs", "downs")
 
 
 def models() -> dict[str, NNBM]:

@@ -20,7 +20,7 @@ from nnbm.site import HALF_LINE
 from targets import integrate
 
 CLOSED = ["naive", "tap", "susp", "tap3", "isusp", "isusp3", "ep"]
-JUDGED = [*CLOSED, "epc"]
+JUDGED = [*CLOSED, "epc", "pairs"]
 QUIET = pytest.mark.filterwarnings("ignore::nnbm.UnreliableWarning")
 
 
@@ -40,7 +40,7 @@ def test_independent_variables_are_exact(method):
     assert r.label(1) == "b"
 
 
-@pytest.mark.parametrize("method", ["isusp", "isusp3", "ep", "epc"])
+@pytest.mark.parametrize("method", ["isusp", "isusp3", "ep", "epc", "pairs"])
 def test_far_from_the_wall_everything_is_gaussian(method):
     """Mean 20 sd from the wall: means W^-1 b, covariances W^-1, ln Z of the Gaussian."""
     rng = np.random.default_rng(0)
@@ -49,7 +49,7 @@ def test_far_from_the_wall_everything_is_gaussian(method):
     model = NNBM(w @ np.full(6, 20.0), w)
     r = infer(model, method)
     np.testing.assert_allclose(r.mean, 20.0, rtol=1e-8)
-    if method in ("ep", "epc"):
+    if method in ("ep", "epc", "pairs"):
         np.testing.assert_allclose(r.covariance, np.linalg.inv(w), rtol=1e-8)
         expected = 0.5 * model.bias @ r.mean + 3 * np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(w)[1]
         assert r.log_partition == pytest.approx(expected, rel=1e-9)
@@ -218,7 +218,7 @@ def test_permutation_scaling_and_disconnected_parts(seed):
     rng = np.random.default_rng(seed)
     model = nnbm.gallery.random_graph(6, degree=3.0, strength=0.5, seed=seed % 1000)
     w, order, c = model.coupling.toarray(), rng.permutation(6), float(rng.choice([1e-4, 0.3, 50.0]))
-    for method in ("isusp", "tap3", "isusp3", "ep", "epc"):
+    for method in ("isusp", "tap3", "isusp3", "ep", "epc", "pairs"):
         r = infer(model, method)
         permuted = infer(NNBM(model.bias[order], w[np.ix_(order, order)]), method)
         np.testing.assert_allclose(permuted.mean, r.mean[order], rtol=1e-7)
@@ -232,7 +232,7 @@ def test_permutation_scaling_and_disconnected_parts(seed):
         np.testing.assert_allclose(both.covariance[:6, 6:], 0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("method", ["naive", "susp", "tap3", "ep", "epc"])
+@pytest.mark.parametrize("method", ["naive", "susp", "tap3", "ep", "epc", "pairs"])
 def test_covariance_is_the_response_of_the_means(method):
     model = nnbm.gallery.square_grid(3, 3, coupling=0.3)
     tight, h = Options(tolerance=1e-12), 1e-5
@@ -243,7 +243,7 @@ def test_covariance_is_the_response_of_the_means(method):
         np.testing.assert_allclose((up - down) / (2 * h), covariance[:, k], atol=1e-7)
 
 
-@pytest.mark.parametrize("method", ["naive", "susp", "tap3", "ep", "epc"])
+@pytest.mark.parametrize("method", ["naive", "susp", "tap3", "ep", "epc", "pairs"])
 def test_means_are_the_derivative_of_ln_z(method):
     """Each of these free energies is stationary in its own variables."""
     model, h = nnbm.gallery.square_grid(3, 3, coupling=0.3), 1e-5
@@ -285,32 +285,45 @@ def test_auto_is_exact_where_that_is_cheap():
     path = nnbm.gallery.square_grid(1, 10)
     assert infer(path).method == "exact"
     assert infer(nnbm.gallery.two_modes(bias=(6.0, 7.0))).status is Status.CONVERGED
-    assert infer(nnbm.gallery.square_grid(3, 3, coupling=0.3)).method == "epc"
+    assert infer(nnbm.gallery.square_grid(3, 3, coupling=0.3)).method == "pairs"
 
 
-def test_auto_takes_the_one_that_exists():
-    grid = nnbm.gallery.square_grid(6, 6, coupling=1.2)  # EP ends at 1.07
-    with pytest.warns(nnbm.UnreliableWarning):
-        assert infer(grid).method == "isusp"
-    rng = np.random.default_rng(0)
-    a = rng.uniform(size=(60, 20))
-    y = a @ np.maximum(0.0, rng.normal(size=20)) + 0.3 * rng.normal(size=60)
-    assert infer(nnbm.gallery.from_least_squares(a, y, 0.3)).method == "epc"
+def test_auto_takes_pairs_while_they_are_cheap():
+    assert infer(nnbm.gallery.square_grid(6, 6, coupling=1.2)).method == "pairs"  # EP ends at 1.07
+    assert infer(nnbm.gallery.orientation_tuning(36, epsilon=2.0)).method == "epc"  # 702 moments
+    grid = nnbm.gallery.square_grid(12, 12, coupling=0.9)  # 552, and epc warns
+    assert infer(grid).method == "pairs"
 
 
 @QUIET
-def test_auto_takes_the_one_that_does_not_warn_and_else_the_corrected_one():
+def test_auto_takes_the_one_that_does_not_warn():
     ring = nnbm.gallery.orientation_tuning(36, epsilon=2.5)
     assert infer(ring, "isusp").status.reliable
     assert not infer(ring, "epc").status.reliable
+    assert not infer(ring, "pairs").status.reliable
     assert infer(ring).method == "isusp"
-    grid = nnbm.gallery.square_grid(6, 6, coupling=1.0)
-    assert not infer(grid, "isusp").status.reliable
-    assert infer(grid).method == "epc"  # long runs: 0.0010 against 0.0036
+
+
+@QUIET
+def test_auto_takes_what_is_left_and_says_what_is_not():
+    """A model in which only third order has a solution, on a branch of one mode: it warns."""
+    model = next(m for m in map(loop, range(200)) if not infer(m, "pairs", throw=False).converged and
+                 not infer(m, "isusp", throw=False).converged and infer(m, "tap3", throw=False).converged)  # fmt: skip
+    r = infer(model)
+    assert r.method == "tap3"
+    assert not r.status.reliable
+    assert "pairs was tried, too" in r.detail
+
+
+def loop(seed):
+    """Four variables that compete strongly, all with all."""
+    rng = np.random.default_rng(seed)
+    off = np.triu(rng.uniform(0.0, 2.2, (4, 4)), 1)
+    return NNBM(rng.uniform(-2.0, 4.0, 4), off + off.T + np.eye(4))
 
 
 def test_auto_is_within_a_tenth_of_the_best_wherever_it_does_not_warn():
-    """`make accuracy`'s own figures. Where it warns tap3 may be three times closer: see decisions."""
+    """`make accuracy`'s own figures."""
     rows = json.loads((Path(__file__).parents[2] / "benchmarks" / "accuracy.json").read_text())
     quiet = [row for row in rows if row["scores"]["auto"]["status"] == ""]
     assert len(quiet) > 20
@@ -359,5 +372,5 @@ def test_auto_survives_what_quadrature_does_not():
         infer(ridge, "exact")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nnbm.UnreliableWarning)
-        assert infer(ridge, throw=False).method in ("epc", "isusp")
+        assert infer(ridge, throw=False).method in ("pairs", "epc", "isusp")
     assert infer(NNBM(np.zeros(5), sparse.eye_array(5, format="csr"))).method == "exact"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from nnbm.inference.response import Susceptibilities
 from nnbm.inference.result import Inference, Status
 from nnbm.inference.solver import Options, Outcome, follow, iterate
 
-__all__ = ["ACCURATE", "ClosedMethod", "infer_closed"]
+__all__ = ["ACCURATE", "ClosedMethod", "Others", "infer_closed", "other_solutions", "starts", "where_it_ends"]
 
 ACCURATE = 0.04  # expected error, in standard deviations, up to which a result passes without a warning
 _APART = 0.1  # standard deviations between two solutions that are not the same
@@ -85,26 +85,38 @@ def infer_closed(problem: Problem, method: ClosedMethod, names: tuple[str, ...],
     branch = _main_branch(problem, method, options)
     arrived = branch.reached == 1.0 and method.stable(branch.point)
     if only_mode(problem, branch.point):
-        others = _Others((), 0, ())
+        others = Others[Point]((), 0, ())
     else:
-        others = _other_solutions(problem, method, branch.point, options)
+
+        def solve(basin: Point) -> tuple[Point | None, bool, tuple[float, ...]]:
+            outcome: Outcome = iterate(Sweep(problem, method), problem.state(basin.l, basin.r), options)
+            solution = problem.point(outcome.y) if outcome.converged else None
+            return solution, solution is not None and method.stable(solution), outcome.history
+
+        others = other_solutions(problem, branch.point, branch.point, solve)
     history = branch.history + others.history
     if arrived and not others.basins:
         return _result(method, branch.point, names, history=history)
     solutions = sorted(((branch.point,) if arrived else ()) + others.found, key=method.free_energy)
     if not solutions:
         broken = Status.UNSTABLE if branch.reached > 0.0 else Status.NOT_CONVERGED
-        return replace(_result(method, branch.point, names, broken), history=history, detail=_where(branch))
+        return replace(
+            _result(method, branch.point, names, broken), history=history, detail=where_it_ends(branch.reached)
+        )
     best, *rest = [_result(method, point, names, Status.SEVERAL_MODES) for point in solutions]
     detail = f"{len(solutions)} stable solution(s) and {others.basins} other basin(s) were found"
     return replace(
-        best, history=history, alternatives=tuple(rest), detail=detail if arrived else f"{detail}; {_where(branch)}"
+        best,
+        history=history,
+        alternatives=tuple(rest),
+        detail=detail if arrived else f"{detail}; {where_it_ends(branch.reached)}",
     )
 
 
-def _where(branch: _Branch) -> str:
+def where_it_ends(reached: float) -> str:
+    """The sentence about t = `reached`."""
     return (
-        f"the stable solution that starts at independent variables ends when {branch.reached:.0%} of the couplings "
+        f"the stable solution that starts at independent variables ends when {reached:.0%} of the couplings "
         "are switched on"
     )
 
@@ -112,7 +124,7 @@ def _where(branch: _Branch) -> str:
 def _main_branch(problem: Problem, method: ClosedMethod, options: Options) -> _Branch:
     """Straight from independent sites; if that fails, by switching the couplings on bit by bit."""
     history: tuple[float, ...] = ()
-    for start in _starts(problem):
+    for start in starts(problem):
         sweep = Sweep(problem, method)
         found = iterate(sweep, start, options)
         history += found.history
@@ -123,7 +135,7 @@ def _main_branch(problem: Problem, method: ClosedMethod, options: Options) -> _B
     return _Branch(point, path.reached, history + path.outcome.history)
 
 
-def _starts(problem: Problem) -> Iterator[FloatArray]:
+def starts(problem: Problem) -> Iterator[FloatArray]:
     """Independent sites, and if these lead nowhere fields that are nearer."""
     yield problem.uncoupled
     yield _relaxed(problem)
@@ -138,38 +150,55 @@ def _relaxed(problem: Problem) -> FloatArray:
     return problem.state(l, problem.diagonal)
 
 
-@dataclass(frozen=True)
-class _Others:
-    """Stable solutions apart from the main one, the number of basins they were looked for in, and the sweeps."""
+class _Moments(Protocol):
+    """Whatever has means and variances (n,)."""
 
-    found: tuple[Point, ...]
+    @property
+    def mean(self) -> FloatArray: ...
+
+    @property
+    def variance(self) -> FloatArray: ...
+
+
+_Solution = TypeVar("_Solution", bound=_Moments)
+
+
+@dataclass(frozen=True)
+class Others(Generic[_Solution]):
+    """Stable solutions apart from the main one, the number of basins they were looked for in, and the residuals."""
+
+    found: tuple[_Solution, ...]
     basins: int
     history: tuple[float, ...]
 
 
-def _other_solutions(problem: Problem, method: ClosedMethod, main: Point, options: Options) -> _Others:
-    """What relaxations at the r of `main`, started apart from it, lead to.
+def other_solutions(
+    problem: Problem,
+    main: Point,
+    solution: _Solution,
+    solve: Callable[[Point], tuple[_Solution | None, bool, tuple[float, ...]]],
+) -> Others[_Solution]:
+    """What relaxations at the r of `main`, the sites of a `solution`, started apart from it, lead to.
 
-    A basin counts even where the method has no solution in it: it may be a mode that the method cannot describe.
+    solve: the solution that a basin leads to or None, whether it is stable, and the residuals on the way. A basin
+    counts even where the method has no solution in it: it may be a mode that the method cannot describe.
     """
     basins: list[Point] = []
-    found: list[Point] = []
+    found: list[_Solution] = []
     history: tuple[float, ...] = ()
     for l in _relaxed_apart(problem, main):
-        state = problem.state(l, main.r)
-        basin = problem.point(state)
+        basin = problem.point(problem.state(l, main.r))
         if min(_distance(basin, other) for other in [main, *basins]) < _EXPLORED:
             continue
         basins.append(basin)
-        outcome: Outcome = iterate(Sweep(problem, method), state, options)
-        history += outcome.history
-        if outcome.converged:
-            solution = problem.point(outcome.y)
-            if min(_distance(solution, other) for other in [main, *found]) < _APART:
+        reached, stable, residuals = solve(basin)
+        history += residuals
+        if reached is not None:
+            if min(_distance(reached, other) for other in [solution, *found]) < _APART:
                 basins.pop()  # it led back
-            elif method.stable(solution):
-                found.append(solution)
-    return _Others(tuple(found), len(basins), history)
+            elif stable:
+                found.append(reached)
+    return Others(tuple(found), len(basins), history)
 
 
 def _relaxed_apart(problem: Problem, main: Point) -> FloatArray:
@@ -208,7 +237,7 @@ def _starts_apart(problem: Problem, main: Point) -> FloatArray:
     return np.clip(starts, low, high)
 
 
-def _distance(one: Point, other: Point) -> float:
+def _distance(one: _Moments, other: _Moments) -> float:
     """Largest difference of means in units of the larger standard deviation."""
     return float((np.abs(one.mean - other.mean) / np.sqrt(np.maximum(one.variance, other.variance))).max())
 

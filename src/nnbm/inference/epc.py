@@ -16,8 +16,7 @@ from nnbm.inference.cumulants import Expansion
 from nnbm.inference.curvature import covariance_correction
 from nnbm.inference.ep import EP
 from nnbm.inference.problem import Point, Problem
-from nnbm.inference.response import Susceptibilities
-from nnbm.inference.result import Inference, Status
+from nnbm.inference.result import Inference, Known, Status
 from nnbm.linalg.dense import factor
 
 __all__ = ["COVARIANCE_VARIABLES", "NAME", "corrected"]
@@ -52,23 +51,6 @@ class _Corrections:
         return self.response if self.second is None else self.response + self.second.bend
 
 
-@dataclass(frozen=True)
-class _Known:
-    """What is not worked out anew when it is asked for (see `result.Derived`)."""
-
-    matrix: FloatArray
-    value: float
-
-    def covariance(self) -> FloatArray | None:
-        return self.matrix
-
-    def log_partition(self) -> float | None:
-        return self.value
-
-    def susceptibilities(self) -> Susceptibilities | None:
-        return None
-
-
 def corrected(problem: Problem, result: Inference) -> Inference:
     """EP's result with corrections of the means, the covariances and ln Z, and its alternatives likewise.
 
@@ -97,7 +79,7 @@ def corrected(problem: Problem, result: Inference) -> Inference:
         mean=mean,
         variance=np.diagonal(covariance).copy(),
         expected_error=error,
-        derived=_Known(covariance, plain + found.value),
+        derived=Known(covariance, plain + found.value),
         detail=kept.detail if found.second is not None else _joined(kept.detail, _plain_covariance(mean.size)),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,9 @@ from nnbm.inference.exact import Exact, exact
 from nnbm.inference.isusp import ISusP
 from nnbm.inference.isusp3 import ISusP3
 from nnbm.inference.naive import Naive
+from nnbm.inference.pairs import MOMENTS as PAIR_MOMENTS
+from nnbm.inference.pairs import NAME as PAIRS
+from nnbm.inference.pairs import infer_pairs
 from nnbm.inference.problem import Problem
 from nnbm.inference.response import Susceptibilities
 from nnbm.inference.result import Inference, Status
@@ -33,8 +37,9 @@ __all__ = ["METHODS", "infer", "problem_of"]
 _CLOSED: dict[str, ClosedMethod] = {
     method.name: method for method in (Naive(), Tap(), Susp(), Tap3(), ISusP(), ISusP3(), EP())
 }
-METHODS = ("auto", *_CLOSED, EPC, "downs", "exact")
+METHODS = ("auto", *_CLOSED, EPC, PAIRS, "downs", "exact")
 _DENSE_VARIABLES = 10_000
+_PAIRS_FIRST = 400  # moments, 2n + edges: some milliseconds
 _EXACT_VARIABLES = 100  # of a forest: a few seconds
 _RAISES = (Status.NOT_CONVERGED, Status.UNSTABLE, Status.NO_SITE)
 
@@ -42,9 +47,10 @@ _RAISES = (Status.NOT_CONVERGED, Status.UNSTABLE, Status.NO_SITE)
 def infer(model: NNBM, method: str = "auto", *, throw: bool = True, options: Options | None = None) -> Inference:
     """Means, variances, covariances and ln Z of the model.
 
-    method: "auto" (default), "exact" (n <= 3, forests), "epc" (EP with cumulant corrections), "ep", "isusp" (the
-    paper's), "susp", "tap", "isusp3" and "tap3" (one order further), "naive", "downs".
-    "auto" is exact where that is cheap, else "epc", or "isusp" where only that exists or only that does not warn.
+    method: "auto" (default), "exact" (n <= 3, forests), "pairs" (every edge's two variables exactly), "epc" (EP with
+    cumulant corrections), "ep", "isusp" (the paper's), "susp", "tap", "isusp3" and "tap3" (one order further), "naive",
+    "downs". "auto" is exact where that is cheap, else the first of "pairs" (beyond 2n + edges = 400 after "epc"),
+    "epc", "isusp" and "tap3" that does not warn, or where all do, the one with the smallest expected error.
     options: see `Options`.
 
     Raises NotConverged, which carries the partial result, where there is no stable solution; throw=False returns it.
@@ -53,7 +59,7 @@ def infer(model: NNBM, method: str = "auto", *, throw: bool = True, options: Opt
     >>> from nnbm import gallery
     >>> r = infer(gallery.square_grid(6, 6, coupling=0.4))
     >>> r
-    Inference(epc, n=36, converged, to 0.003 sd)
+    Inference(pairs, n=36, converged, to 0.0001 sd)
     """
     if method not in METHODS:
         raise ValueError(f"method: one of {', '.join(METHODS)} is meant, but method = {method!r}.")
@@ -75,17 +81,37 @@ def _by_name(model: NNBM, method: str, options: Options) -> Inference:
     if method == EPC:
         problem = problem_of(model)
         return corrected(problem, _closed(problem, EP.name, model.names, options))
+    if method == PAIRS:
+        return _paired(problem_of(model), model, options)
     return _closed(problem_of(model), method, model.names, options)
+
+
+def _paired(problem: Problem, model: NNBM, options: Options) -> Inference:
+    """Pairs, with naive mean field's modes where it breaks down."""
+    if _pair_moments(model) > PAIR_MOMENTS:
+        raise ValueError(
+            f"model: 'pairs' solves for 2n + edges moments at a time, up to {PAIR_MOMENTS}, but these are "
+            f"{_pair_moments(model)}. Use 'epc' or 'tap3', or sample."
+        )
+    return _with_modes(problem, infer_pairs(problem, model.names, options), options)
+
+
+def _pair_moments(model: NNBM) -> int:
+    return int(2 * model.n + model.edges[0].size)
 
 
 def _closed(problem: Problem, method: str, names: tuple[str, ...], options: Options) -> Inference:
     """A closure's result; of one that finds no modes although there are several, with naive mean field's."""
-    result = infer_closed(problem, _CLOSED[method], names, options)
+    return _with_modes(problem, infer_closed(problem, _CLOSED[method], names, options), options)
+
+
+def _with_modes(problem: Problem, result: Inference, options: Options) -> Inference:
+    """The result, with naive mean field's modes where it says that there are several and has none."""
     troubled = result.status in (Status.UNSTABLE, Status.SEVERAL_MODES) and not result.alternatives
-    if not troubled or method == "naive":
+    if not troubled or result.method == "naive":
         return result
     # the crudest method survives deepest into the regime of several modes: it tells at least where they lie
-    modes = infer_closed(problem, _CLOSED["naive"], names, options)
+    modes = infer_closed(problem, _CLOSED["naive"], result.names, options)
     return replace(result, alternatives=(modes, *modes.alternatives)) if modes.converged else result
 
 
@@ -98,21 +124,43 @@ def problem_of(model: NNBM) -> Problem:
 
 
 def _automatic(model: NNBM, options: Options) -> Inference:
-    """Exact, or EP with its cumulant correction, or I-SusP where that is reliable and the other is not."""
+    """Exact, or the first of several methods that does not warn, or the best of those that do."""
     if _exact_is_cheap(model):
         # a ridge too narrow for quadrature is no reason to give up
         with suppress(ValueError, RuntimeError):
             return _exactly(model)
-    problem = problem_of(model)
-    epc = corrected(problem, _closed(problem, EP.name, model.names, options))
-    isusp = _closed(problem, ISusP.name, model.names, options)
-    if not (epc.converged and isusp.converged):
-        better, other = (isusp, epc) if isusp.converged else (epc, isusp)
-        return better if better.status.reliable else _mentioning(better, other)
-    for result in (epc, isusp):
-        if result.status is Status.SEVERAL_MODES:  # whichever found them
+    tried = []
+    for result in _attempts(model, options):
+        if result.status.reliable:
             return result
-    return isusp if isusp.status.reliable and not epc.status.reliable else epc
+        tried.append(result)
+    return _best(tried)
+
+
+def _attempts(model: NNBM, options: Options) -> Iterator[Inference]:
+    """Pairs, EP with its cumulant correction, I-SusP, third order: the most accurate first, but for its price."""
+    problem = problem_of(model)
+    first = _pair_moments(model) <= _PAIRS_FIRST
+    if first:
+        yield _paired(problem, model, options)
+    epc = corrected(problem, _closed(problem, EP.name, model.names, options))
+    yield epc
+    isusp = _closed(problem, ISusP.name, model.names, options)
+    if not first and (epc.converged or isusp.converged) and _pair_moments(model) <= PAIR_MOMENTS:
+        yield _paired(problem, model, options)
+    yield isusp
+    yield _closed(problem, Tap3.name, model.names, options)
+
+
+def _best(tried: list[Inference]) -> Inference:
+    """Of results that all warn: whichever found several modes, else the one that expects the smallest error."""
+    solved = [result for result in tried if result.converged]
+    if not solved:
+        return next(result for result in tried if result.method == EPC)
+    several = [result for result in solved if result.status is Status.SEVERAL_MODES]
+    chosen = several[0] if several else min(solved, key=lambda result: result.expected_error)
+    broken = [result for result in tried if not result.converged]
+    return _mentioning(chosen, broken[0]) if broken else chosen
 
 
 def _mentioning(result: Inference, other: Inference) -> Inference:

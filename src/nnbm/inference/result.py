@@ -12,7 +12,7 @@ import numpy as np
 from nnbm.arrays import FloatArray
 from nnbm.inference.response import Susceptibilities
 
-__all__ = ["Derived", "Inference", "Status"]
+__all__ = ["Derived", "Inference", "Known", "Status"]
 
 
 class Status(enum.Enum):
@@ -20,7 +20,7 @@ class Status(enum.Enum):
 
     CONVERGED = "converged"
     INACCURATE = (
-        "converged, but this approximation is not accurate here: use method='auto', 'epc' or 'isusp', or sample"
+        "converged, but this approximation is not accurate here: use method='auto', 'pairs' or 'epc', or sample"
     )
     SEVERAL_MODES = (
         "converged to one of several stable solutions (the others are in `alternatives`): "
@@ -53,6 +53,26 @@ class Derived(Protocol):
     def susceptibilities(self) -> Susceptibilities | None:
         """The paper's (M, V, L, R), or None where the method has none."""
         ...
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is not worked out anew when it is asked for: a covariance (n, n) and ln Z."""
+
+    matrix: FloatArray
+    value: float
+
+    def covariance(self) -> FloatArray | None:
+        """It."""
+        return self.matrix
+
+    def log_partition(self) -> float | None:
+        """It."""
+        return self.value
+
+    def susceptibilities(self) -> Susceptibilities | None:
+        """None."""
+        return None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
