@@ -1,7 +1,8 @@
 """Accuracy of every inference method against exact answers or long Gibbs runs: `make accuracy`.
 
-Prints a table (mean absolute error of means / of covariances; a letter marks a warning status), writes accuracy.json
-and the figure accuracy.png (error against coupling, with the Monte-Carlo noise of the reference as a band).
+Prints a table (mean absolute error of means / of covariances; a letter marks a warning status) and another of ln Z
+where it is known exactly, writes accuracy.json and the figure accuracy.png (error against coupling, with the
+Monte-Carlo noise of the reference as a band).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import nnbm
 from nnbm import NNBM, Inference, Status, gallery
 from nnbm.arrays import FloatArray
 
-METHODS = ("naive", "susp", "tap3", "isusp", "isusp3", "ep", "epc", "auto")
+METHODS = ("naive", "susp", "tap3", "isusp", "isusp3", "ep", "epc", "pairs", "auto")
 MARKS = {
     Status.CONVERGED: "",
     Status.INACCURATE: "i",
@@ -55,13 +56,17 @@ class Score:
 
 @dataclass(frozen=True)
 class Line:
-    """All methods on one case; `noise` is the reference's own mean absolute error of a mean and of a covariance."""
+    """All methods on one case; `noise` is the reference's own mean absolute error of a mean and of a covariance.
+
+    ln_z: the reference's, where it is exact.
+    """
 
     family: str
     at: float
     reference: str
     noise: tuple[float, float]
     scores: dict[str, Score]
+    ln_z: float | None = None
 
     @property
     def auto_ratio(self) -> float:
@@ -121,6 +126,7 @@ class Reference:
     mean: FloatArray
     covariance: FloatArray
     noise: tuple[float, float]
+    ln_z: float | None = None
 
 
 def reference(model: NNBM) -> Reference:
@@ -128,7 +134,7 @@ def reference(model: NNBM) -> Reference:
     if model.edges[0].size < model.n:
         found = nnbm.infer(model, "exact")
         assert found.covariance is not None  # noqa: S101 (exact always has one; for the type checker)
-        return Reference("exact", found.mean, found.covariance, (1e-10, 1e-10))
+        return Reference("exact", found.mean, found.covariance, (1e-10, 1e-10), found.log_partition)
     samples = nnbm.sample(model, DRAWS, chains=4, thin=THIN, seed=0)
     batches = samples.draws.reshape(40, -1, model.n)
     products = np.array([np.cov(batch, rowvar=False) for batch in batches])
@@ -156,7 +162,7 @@ def measure(case: Case) -> Line:
         warnings.simplefilter("ignore", nnbm.UnreliableWarning)
         truth = reference(case.model)
         scores = {name: score(nnbm.infer(case.model, name, throw=False), truth) for name in METHODS}
-    return Line(case.family, case.at, truth.kind, truth.noise, scores)
+    return Line(case.family, case.at, truth.kind, truth.noise, scores, truth.ln_z)
 
 
 def table(lines: list[Line]) -> Table:
@@ -177,13 +183,25 @@ def table(lines: list[Line]) -> Table:
     return found
 
 
+def ln_z_table(lines: list[Line]) -> Table:
+    """Errors of ln Z where it is known exactly."""
+    found = Table(title="error of ln Z")
+    for heading in ("family", "at", *METHODS):
+        found.add_column(heading, justify="left" if heading == "family" else "right")
+    for line in lines:
+        if line.ln_z is not None:
+            errors = [None if score.ln_z is None else score.ln_z - line.ln_z for score in line.scores.values()]
+            found.add_row(line.family, f"{line.at:g}", *("" if e is None else f"{e:+.5f}" for e in errors))
+    return found
+
+
 def figure(lines: list[Line]) -> None:
     """Error of the means against the coupling, one panel a family that has an axis."""
     import matplotlib.pyplot as plt
 
     families = {"grid 6x6": "coupling w", "orientation n=36": "tuning strength", "random graph n=40": "strength"}
     styles = {"naive": "#8a8f98", "susp": "#2f9e6e", "tap3": "#8cc63f", "isusp": "#2f5d8a", "isusp3": "#5fb3e6"}
-    styles |= {"ep": "#d9772b", "epc": "#b03a5b", "auto": "black"}
+    styles |= {"ep": "#d9772b", "epc": "#b03a5b", "pairs": "#6b4fa0", "auto": "black"}
     canvas, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained", sharey=True)
     for panel, (family, label) in zip(axes, families.items(), strict=True):
         rows = [line for line in lines if line.family == family]
@@ -206,7 +224,7 @@ def main() -> int:
     for case in cases():
         Console(stderr=True).print(f"  {case.family} {case.at:g}", highlight=False)
         lines.append(measure(case))
-    Console(width=None if sys.stdout.isatty() else 210).print(table(lines))
+    Console(width=None if sys.stdout.isatty() else 210).print(table(lines), ln_z_table(lines))
     written = [asdict(line) | {"auto_ratio": line.auto_ratio} for line in lines]
     (FOLDER / "accuracy.json").write_text(json.dumps(written, indent=1) + "\n")
     figure(lines)

@@ -59,7 +59,7 @@ def infer(model: NNBM, method: str = "auto", *, throw: bool = True, options: Opt
     >>> from nnbm import gallery
     >>> r = infer(gallery.square_grid(6, 6, coupling=0.4))
     >>> r
-    Inference(pairs, n=36, converged, to 0.0001 sd)
+    Inference(pairs, n=36, converged, to 0.0002 sd)
     """
     if method not in METHODS:
         raise ValueError(f"method: one of {', '.join(METHODS)} is meant, but method = {method!r}.")

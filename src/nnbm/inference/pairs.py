@@ -26,6 +26,7 @@ __all__ = ["MOMENTS", "NAME", "infer_pairs"]
 
 NAME = "pairs"
 MOMENTS = 3000  # 2n + E, up to which the (2n + E)² Hessian is made
+_OF_INCONSISTENCY = 1.5  # no error was larger than so much of it, see decisions
 _ROUGHLY = 1e-2  # the residual to which solutions for weaker couplings are followed
 
 
@@ -74,7 +75,7 @@ def infer_pairs(problem: Problem, names: tuple[str, ...], options: Options, star
 def _result(point: PairPoint, names: tuple[str, ...], status: Status | None = None) -> Inference:
     """The result at a point; without a `status` its expected error decides."""
     covariance = point.covariance
-    error = _inconsistency(point, covariance) if status is None else np.inf
+    error = _expected_error(point, covariance) if status is None else np.inf
     return Inference(
         method=NAME,
         names=names,
@@ -88,15 +89,15 @@ def _result(point: PairPoint, names: tuple[str, ...], status: Status | None = No
     )
 
 
-def _inconsistency(point: PairPoint, covariance: FloatArray) -> float:
-    """How far the response dm/db is from the marginals' own (co)variances, as an error of a standard deviation.
+def _expected_error(point: PairPoint, covariance: FloatArray) -> float:
+    """From how far the response dm/db is off the marginals' own (co)variances, which the method keeps consistent.
 
-    Of the density itself the two are the same, and this method keeps only the second consistent.
+    Of the density itself the two are the same. The response is what is returned: it is several times closer.
     """
     s, i, j = point.variance, point.edges.first, point.edges.second
     of_spreads = 0.5 * np.abs(np.diagonal(covariance) / s - 1.0)
     of_pairs = np.abs(covariance[i, j] - point.covariances) / np.sqrt(s[i] * s[j])
-    return float(max(of_spreads.max(), of_pairs.max(initial=0.0)))
+    return _OF_INCONSISTENCY * float(max(of_spreads.max(), of_pairs.max(initial=0.0)))
 
 
 def _others(problem: Problem, edges: Edges, solution: PairPoint, options: Options) -> Others[PairPoint]:
