@@ -224,7 +224,7 @@ def main() -> int:
     for case in cases():
         Console(stderr=True).print(f"  {case.family} {case.at:g}", highlight=False)
         lines.append(measure(case))
-    Console(width=None if sys.stdout.isatty() else 210).print(table(lines), ln_z_table(lines))
+    Console(width=None if sys.stdout.isatty() else 240).print(table(lines), ln_z_table(lines))
     written = [asdict(line) | {"auto_ratio": line.auto_ratio} for line in lines]
     (FOLDER / "accuracy.json").write_text(json.dumps(written, indent=1) + "\n")
     figure(lines)
