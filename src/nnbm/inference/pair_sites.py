@@ -16,7 +16,7 @@ from nnbm.inference.problem import Problem
 
 __all__ = ["SiteEntropies"]
 
-_WIDEST = 1.0 - 1e-7  # of the exponential's variance: a site closer to it is taken for one
+_WIDEST = 1.0 - 1e-12  # of the exponential's variance: a site closer to it is taken for one
 
 
 @dataclass(frozen=True)

@@ -54,10 +54,10 @@ class _Newton:
         return found.move
 
 
-def infer_pairs(problem: Problem, names: tuple[str, ...], options: Options, start: Point | None = None) -> Inference:
-    """The minimum of (13.1), and what else there is; `start` is a solution of another method, if one is known."""
+def infer_pairs(problem: Problem, names: tuple[str, ...], options: Options) -> Inference:
+    """The minimum of (13.1), and what else there is."""
     edges = Edges.of(problem.off)
-    branch = _main_branch(problem, edges, options, start)
+    branch = _main_branch(problem, edges, options)
     arrived = branch.reached == 1.0
     others = _others(problem, edges, branch.point, options) if arrived else Others[PairPoint]((), 0, ())
     history = branch.history + others.history
@@ -115,11 +115,11 @@ def _others(problem: Problem, edges: Edges, solution: PairPoint, options: Option
     return other_solutions(problem, main, solution, solve)
 
 
-def _main_branch(problem: Problem, edges: Edges, options: Options, start: Point | None) -> _Branch:
+def _main_branch(problem: Problem, edges: Edges, options: Options) -> _Branch:
     """From a solution nearby; if there is none, or it leads nowhere, by switching the couplings on bit by bit."""
     plain = replace(options, memory=0)  # Newton's steps are not to be mixed
     history: tuple[float, ...] = ()
-    for near in _nearby(problem, options) if start is None else (start,):
+    for near in _nearby(problem, options):
         newton = _Newton(problem, edges)
         found = iterate(newton, PairState.suggested(near, edges).vector, plain)
         history += found.history
