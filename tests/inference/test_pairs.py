@@ -176,10 +176,10 @@ def compared(models):
 @QUIET
 def test_it_is_several_times_closer_than_corrected_ep():
     """On trios by quadrature and forests by message passing, wherever both have a solution."""
-    cases = [(model, integrate(model, 22.0)) for model in TRIOS[:40]]
-    cases += [(model, infer(model, "exact")) for model in map(forest, range(30))]
+    cases = [(model, integrate(model, 22.0)) for model in TRIOS[:25]]
+    cases += [(model, infer(model, "exact")) for model in map(forest, range(20))]
     found = compared(cases)
-    assert len(found) > 35
+    assert len(found) > 20
     before, after = found[:, 0], found[:, 1]
     assert (after.mean(axis=0) < before.mean(axis=0) / 3.0).all()
     assert ((after < before + 1e-7).mean(axis=0) > 0.95).all()
@@ -189,7 +189,7 @@ def test_it_is_several_times_closer_than_corrected_ep():
 def test_its_expected_error_is_one():
     """The response against the marginals: on models that compete strongly, what passes is right to a fiftieth."""
     passed = 0
-    for seed in range(70):
+    for seed in range(50):
         rng = np.random.default_rng(seed)
         c = rng.uniform(-0.2, 2.2, 3)
         model = NNBM(rng.uniform(-2.0, 6.0, 3), [[1, c[0], c[1]], [c[0], 1, c[2]], [c[1], c[2], 1]])
@@ -200,7 +200,7 @@ def test_its_expected_error_is_one():
             sd = np.sqrt(np.diagonal(exact.covariance))
             error = max(np.abs((r.mean - exact.mean) / sd).max(), np.abs(r.standard_deviation / sd - 1.0).max())
             assert error < min(0.03, r.expected_error + 1e-3)
-    assert passed > 20
+    assert passed > 12
 
 
 def test_the_grid_where_ep_has_no_solution():
@@ -208,7 +208,7 @@ def test_the_grid_where_ep_has_no_solution():
     model = nnbm.gallery.square_grid(4, 4, coupling=1.6)
     r = infer(model, "pairs")
     assert r.status is Status.CONVERGED
-    samples = nnbm.sample(model, 20_000, chains=4, thin=10, seed=3)
+    samples = nnbm.sample(model, 12_000, chains=4, thin=10, seed=3)
     batches = samples.draws.reshape(40, -1, 16).mean(axis=1)
     noise = batches.std(axis=0, ddof=1) / np.sqrt(40)
     shift = (r.mean - samples.mean) / np.hypot(noise, 0.003 * r.standard_deviation)
