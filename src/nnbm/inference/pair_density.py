@@ -17,6 +17,7 @@ from nnbm.site import Site
 __all__ = ["STATISTICS", "PairMoments", "pair_moments", "pair_span", "span"]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
+_FARTHEST = 1e150  # an end beyond it is none: its square is no float
 _DROP = 45.0  # e-folds below the peak where a density ends
 _POWERS = ((1, 0), (0, 1), (2, 0), (0, 2), (1, 1))  # of the statistics x, y, -x²/2, -y²/2, -xy
 STATISTICS = np.array([1.0, 1.0, -0.5, -0.5, -1.0])
@@ -61,7 +62,7 @@ def pair_span(
     ends = []
     for wall, sign, (far, near), plain in ((x[0], 1.0, y, first[1]), (x[1], -1.0, y[::-1], first[0])):
         other = np.where(k == 0.0, 0.0, np.where(k > 0.0, far, near))
-        bounded = np.isfinite(wall) & np.isfinite(other) & (r_x > 0.0)
+        bounded = (np.abs(wall) < _FARTHEST) & (np.abs(other) < _FARTHEST) & (r_x > 0.0)
         a, there, r = (np.where(bounded, value, 1.0) for value in (wall, other, r_x))
         g = sign * (l_x - r * a - k * there)
         root = np.sqrt(g * g + 2.0 * r * _DROP)

@@ -16,6 +16,7 @@ from nnbm.inference.problem import Problem
 
 __all__ = ["SiteEntropies"]
 
+_FARTHEST = 1e150  # its square is a float
 _WIDEST = 1.0 - 1e-12  # of the exponential's variance: a site closer to it is taken for one
 
 
@@ -39,8 +40,9 @@ class SiteEntropies:
         site, n = problem.site, mean.size
         low, high = np.isfinite(site.lower), np.isfinite(site.upper)
         inwards = np.broadcast_to(1.0 * low - high, n)  # 0 with two walls or none
-        distance = np.where(inwards == 0.0, np.inf, inwards * (mean - problem.origin))
-        widest = distance * distance
+        wall = np.where(low, site.lower, site.upper)
+        distance = np.abs(np.where(inwards == 0.0, np.inf, mean - wall))
+        widest = np.square(np.minimum(distance, _FARTHEST))
         beyond = variance > _WIDEST * widest
         l, r = site.from_mean_variance(mean, np.where(beyond, 0.5 * widest, variance))
         moments = site.moments(l, r)
