@@ -11,8 +11,10 @@ from .inference.result import Status as Status
 from .inference.solver import Options as Options
 from .model import NNBM as NNBM
 from .sampling.gibbs import Gibbs as Gibbs
+from .sampling.moments import SampledMoments as SampledMoments
 from .sampling.result import Samples as Samples
 from .sampling.sample import sample as sample
+from .sampling.sample_moments import sample_moments as sample_moments
 from .store import load_inference as load_inference
 from .store import load_model as load_model
 from .store import load_samples as load_samples

@@ -14,8 +14,9 @@ import numpy as np
 from nnbm.arrays import FloatArray
 from nnbm.progress import Advance, progress_bar
 from nnbm.sampling.protocol import Chain
+from nnbm.sampling.sink import Kept, Sink
 
-__all__ = ["Schedule", "run_chains"]
+__all__ = ["Schedule", "drive", "run_chains"]
 
 _SLICE_SECONDS = 0.1  # a thread looks up this often: for the bar, for a Ctrl-C, and to give every chain its turn
 
@@ -33,26 +34,30 @@ class Schedule:
         """Sweeps of one chain."""
         return self.burn_in + self.draws * self.thin
 
+    def recorded(self, sweeps: int) -> int:
+        """Draws among the first `sweeps` sweeps."""
+        return max(0, sweeps - self.burn_in) // self.thin
+
 
 class _Progress:
     """One chain on its way through the schedule, in slices of about `_SLICE_SECONDS` from the speed seen so far."""
 
-    def __init__(self, chain: Chain, schedule: Schedule, draws: FloatArray) -> None:
-        self.recorded = 0
-        self.latest = draws[0]  # (n,) the state after the last slice
-        self._chain, self._thin, self._draws = chain, schedule.thin, draws
-        self._until_next = schedule.burn_in + schedule.thin  # sweeps until the next draw counts
+    def __init__(self, chain: Chain, schedule: Schedule, sink: Sink, names: Sequence[str], done: int) -> None:
+        self._chain, self._schedule, self._sink, self._names = chain, schedule, sink, names
+        self._done = done  # sweeps
         self._size = 1
 
     @property
     def finished(self) -> bool:
         """Whether every draw is recorded."""
-        return self.recorded == self._draws.shape[0]
+        return self._done == self._schedule.sweeps
 
     def run_slice(self) -> int:
         """Go on for one slice; returns its sweeps."""
         started = time.perf_counter()
         sweeps = self._advance(self._size)
+        self._done += sweeps
+        self._sink.pause(self._done)
         seconds = max(time.perf_counter() - started, 1e-9)
         # at most tenfold: the first slice may have included a compilation
         self._size = max(1, min(int(sweeps * _SLICE_SECONDS / seconds), 10 * self._size))
@@ -60,23 +65,25 @@ class _Progress:
 
     def _advance(self, most: int) -> int:
         """At most `most` sweeps; a state that does not count is written where the next draw will overwrite it."""
-        if most >= self._thin == self._until_next:
-            count = min(most // self._thin, self._draws.shape[0] - self.recorded)
-            self._chain.run(self._thin, self._draws[self.recorded : self.recorded + count])
-            self.recorded += count
-            self.latest = self._draws[self.recorded - 1]
-            return count * self._thin
-        sweeps = min(most, self._until_next)
-        self._chain.run(sweeps, self._draws[self.recorded : self.recorded + 1])
-        self.latest = self._draws[self.recorded]
-        self._until_next -= sweeps
-        if self._until_next == 0:
-            self.recorded += 1
-            self._until_next = self._thin
+        recorded, thin = self._schedule.recorded(self._done), self._schedule.thin
+        until_next = self._schedule.burn_in + (recorded + 1) * thin - self._done
+        if most >= thin == until_next:
+            rows = self._sink.rows(min(most // thin, self._schedule.draws - recorded))
+            self._run(thin, rows)
+            self._sink.keep(rows.shape[0])
+            return rows.shape[0] * thin
+        sweeps = min(most, until_next)
+        self._run(sweeps, self._sink.rows(1))
+        if sweeps == until_next:
+            self._sink.keep(1)
         return sweeps
 
+    def _run(self, sweeps: int, rows: FloatArray) -> None:
+        self._chain.run(sweeps, rows)
+        _require_finite(rows[-1], self._names)
 
-def _work(waiting: deque[_Progress], names: Sequence[str], stop: threading.Event, advance: Advance) -> None:
+
+def _work(waiting: deque[_Progress], stop: threading.Event, advance: Advance) -> None:
     """One thread: a slice of the chain that has waited longest, again and again; none waiting, others hold the rest."""
     while not stop.is_set():
         try:
@@ -84,7 +91,6 @@ def _work(waiting: deque[_Progress], names: Sequence[str], stop: threading.Event
         except IndexError:
             return
         advance(progress.run_slice())
-        _require_finite(progress.latest, names)
         if not progress.finished:
             waiting.append(progress)
 
@@ -118,14 +124,39 @@ def run_chains(
     variables, for the error about a chain that runs away.
     """
     draws = np.empty((len(chains), schedule.draws, n))
-    running = [_Progress(chain, schedule, rows) for chain, rows in zip(chains, draws, strict=True)]
-    waiting, stop, interrupted = deque(running), threading.Event(), False
-    workers = min(threads, len(chains))
+    sinks = [Kept(rows) for rows in draws]
+    interrupted = drive(chains, schedule, sinks, threads=threads, progress=progress, label=label, names=names)
+    kept = min(sink.recorded for sink in sinks)
+    if kept == 0 and interrupted:
+        raise KeyboardInterrupt
+    return _cut(draws, kept), interrupted
+
+
+def drive(
+    chains: Sequence[Chain],
+    schedule: Schedule,
+    sinks: Sequence[Sink],
+    *,
+    threads: int,
+    progress: bool | None,
+    label: str,
+    names: Sequence[str] = (),
+    done: Sequence[int] | None = None,
+) -> bool:
+    """Run each chain through the schedule into its sink; returns whether Ctrl-C cut that short.
+
+    done: the sweeps that each chain has behind it, where the run goes on from an earlier one.
+    """
+    behind = [0] * len(chains) if done is None else done
+    each = [_Progress(chain, schedule, sink, names, at) for chain, sink, at in zip(chains, sinks, behind, strict=True)]
+    waiting, stop, interrupted = deque(one for one in each if not one.finished), threading.Event(), False
+    workers = max(1, min(threads, len(waiting)))
     with (
         progress_bar(label, len(chains) * schedule.sweeps, "sweeps", enabled=progress) as advance,
         ThreadPoolExecutor(workers) as pool,
     ):
-        futures = [pool.submit(_work, waiting, names, stop, advance) for _ in range(workers)]
+        advance(sum(behind))
+        futures = [pool.submit(_work, waiting, stop, advance) for _ in range(workers)]
         try:
             _wait(futures)
         except KeyboardInterrupt:
@@ -134,10 +165,7 @@ def run_chains(
             stop.set()
         for future in futures:
             future.result()
-    kept = min(each.recorded for each in running)
-    if kept == 0 and interrupted:
-        raise KeyboardInterrupt
-    return _cut(draws, kept), interrupted
+    return interrupted
 
 
 def _cut(draws: FloatArray, kept: int) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,11 +17,11 @@ from nnbm.sampling.gibbs import Gibbs
 from nnbm.sampling.protocol import Chain, Sampler
 from nnbm.sampling.result import Samples
 from nnbm.sampling.run import run_chains
-from nnbm.sampling.settings import Settings
+from nnbm.sampling.settings import Settings, require_memory
 from nnbm.sampling.starts import checked_starts, dispersed_starts
 from nnbm.stream import Seed, sequence
 
-__all__ = ["sample"]
+__all__ = ["disagreement", "prepared_chains", "sample", "sampler_of", "told", "warn"]
 
 _METHODS: dict[str, Sampler] = {"gibbs": Gibbs()}
 
@@ -55,9 +55,10 @@ def sample(
     >>> s.draws.shape
     (4, 1000, 36)
     """
-    sampler = _sampler(method)
-    chosen = Settings.checked(model.n, draws, chains, burn_in, thin, threads)
-    prepared = _prepared(model, sampler, chosen, seed, initial)
+    sampler = sampler_of(method)
+    chosen = Settings.checked(draws, chains, burn_in, thin, threads)
+    _check_memory(chosen, model.n)
+    prepared = prepared_chains(model, sampler, chosen, seed, initial)
     started = time.perf_counter()
     kept, interrupted = run_chains(
         prepared,
@@ -71,13 +72,14 @@ def sample(
     seconds = time.perf_counter() - started
     schedule = chosen.schedule
     samples = Samples(
-        kept, model.names, sampler.name, schedule.burn_in, schedule.thin, seconds, interrupted, _told(prepared)
+        kept, model.names, sampler.name, schedule.burn_in, schedule.thin, seconds, interrupted, told(prepared)
     )
     _warn_if_unreliable(samples, schedule.draws)
     return samples
 
 
-def _sampler(method: str | Sampler) -> Sampler:
+def sampler_of(method: str | Sampler) -> Sampler:
+    """The sampler that a name or an object stands for."""
     if isinstance(method, str):
         if method not in _METHODS:
             raise ValueError(f"method: one of {sorted(_METHODS)} is meant, but method = {method!r}.")
@@ -90,7 +92,7 @@ def _sampler(method: str | Sampler) -> Sampler:
     return method
 
 
-def _prepared(
+def prepared_chains(
     model: NNBM, sampler: Sampler, settings: Settings, seed: Seed, initial: ArrayLike | None
 ) -> Sequence[Chain]:
     """The chains, each with its own start and its own stream."""
@@ -103,7 +105,7 @@ def _prepared(
     return sampler.chains(model, starts, for_chains, settings.threads)
 
 
-def _told(chains: Sequence[Chain]) -> dict[str, FloatArray]:
+def told(chains: Sequence[Chain]) -> dict[str, FloatArray]:
     """What the chains tell of themselves, (chains, ...) by name."""
     each = [chain.info() for chain in chains]
     return {name: np.array([info[name] for info in each]) for name in each[0]}
@@ -112,31 +114,45 @@ def _told(chains: Sequence[Chain]) -> dict[str, FloatArray]:
 def _warn_if_unreliable(samples: Samples, asked: int) -> None:
     got = samples.draws.shape[1]
     if samples.interrupted:
-        _warn(f"Interrupted: {got} of {asked} draws per chain are kept.")
+        warn(f"Interrupted: {got} of {asked} draws per chain are kept.")
     if got < FEWEST_DRAWS:
-        _warn(f"{got} draws per chain are too few to tell whether the chains agree. Draw more.")
+        warn(f"{got} draws per chain are too few to tell whether the chains agree. Draw more.")
         return
     try:
         places, values = unmixed(samples.draws)
     except (KeyboardInterrupt, MemoryError):  # the draws are done, and must not be lost to their diagnosis
-        _warn("Interrupted while judging the draws: whether the chains agree is not known. All draws are kept.")
+        warn("Interrupted while judging the draws: whether the chains agree is not known. All draws are kept.")
         return
     if places.size:
-        _warn(_disagreement(samples, places, values))
+        at_least = "at least " if places.size == MOST_SUSPECTS < samples.n else ""
+        warn(disagreement(samples.label, got, places, values, at_least))
 
 
-def _disagreement(samples: Samples, places: IntArray, values: FloatArray) -> str:
+def disagreement(
+    label: Callable[[int], str], draws: int, places: IntArray, values: FloatArray, at_least: str = ""
+) -> str:
+    """The sentence about variables whose R-hat, `values`, is too large; worst first."""
     pairs = zip(places[:6], values, strict=False)
-    shown = ", ".join(f"{samples.label(int(i))} ({value:.3f})" for i, value in pairs)
-    at_least = "at least " if places.size == MOST_SUSPECTS < samples.n else ""
+    shown = ", ".join(f"{label(int(i))} ({value:.3f})" for i, value in pairs)
     more = f" and {at_least}{places.size - 6} more" if places.size > 6 else ""
     still = " (nan: its draws never vary)" if np.isnan(values).any() else ""
     return (
-        f"R-hat exceeds {RHAT_LIMIT} for {shown}{more}{still}: after {samples.draws.shape[1]} draws the chains do not "
+        f"R-hat exceeds {RHAT_LIMIT} for {shown}{more}{still}: after {draws} draws the chains do not "
         "agree, so means and errors are not to be relied on. Draw more or thin more; if it stays, the model has "
         "several modes or a slow one."
     )
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, UnreliableWarning, stacklevel=4)
+def warn(message: str, stacklevel: int = 3) -> None:
+    """An UnreliableWarning about a line so many calls up; 1 is the caller's."""
+    warnings.warn(message, UnreliableWarning, stacklevel=stacklevel + 1)
+
+
+def _check_memory(chosen: Settings, n: int) -> None:
+    chains, draws = chosen.chains, chosen.schedule.draws
+    require_memory(
+        chains * n * (draws + 2),  # where each chain starts, and its state
+        f"draws: {chains} chains x {draws} draws x {n} variables",
+        "Keep fewer draws, further apart (draws=..., thin=...); or none: nnbm.sample_moments sums them up, "
+        "nnbm.sample_to writes them to a folder.",
+    )

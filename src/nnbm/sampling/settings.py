@@ -10,7 +10,7 @@ from nnbm.arrays import as_whole
 from nnbm.sampling.memory import available_bytes
 from nnbm.sampling.run import Schedule
 
-__all__ = ["Settings"]
+__all__ = ["Settings", "require_memory"]
 
 _MOST_SWEEPS = 2**62  # kernels count in 64 bits
 
@@ -24,8 +24,8 @@ class Settings:
     threads: int
 
     @classmethod
-    def checked(cls, n: int, draws: Any, chains: Any, burn_in: Any, thin: Any, threads: Any) -> Settings:
-        """The settings for n variables, or an error that names the option; None takes the default."""
+    def checked(cls, draws: Any, chains: Any, burn_in: Any, thin: Any, threads: Any) -> Settings:
+        """The settings, or an error that names the option; None takes the default."""
         kept, apart = _at_least(1, "draws", draws), _at_least(1, "thin", thin)
         unrecorded = (kept * apart + 1) // 2 if burn_in is None else _at_least(0, "burn_in", burn_in)
         schedule = Schedule(kept, unrecorded, apart)
@@ -35,7 +35,6 @@ class Settings:
                 f"thin = {apart}, burn_in = {unrecorded}. No machine lives that long: lower them."
             )
         count = _at_least(1, "chains", chains)
-        _check_memory(count, kept, n)
         return cls(schedule, count, _available_cores() if threads is None else _at_least(1, "threads", threads))
 
 
@@ -50,12 +49,8 @@ def _available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _check_memory(chains: int, draws: int, n: int) -> None:
-    """Refuse what cannot fit before hours are spent on it."""
-    there = available_bytes()
-    needed = 8 * chains * n * (draws + 2)  # where each chain starts, and its state
+def require_memory(numbers: int, what: str, remedy: str) -> None:
+    """Refuse what cannot fit before hours are spent on it: so many numbers of 8 bytes for `what`."""
+    there, needed = available_bytes(), 8 * numbers
     if there is not None and needed > there:
-        raise MemoryError(
-            f"draws: {chains} chains x {draws} draws x {n} variables need {needed / 2**30:.1f} GiB, but "
-            f"{there / 2**30:.1f} GiB are available. Keep fewer draws, further apart (draws=..., thin=...)."
-        )
+        raise MemoryError(f"{what} need {needed / 2**30:.1f} GiB, but {there / 2**30:.1f} GiB are available. {remedy}")
