@@ -10,6 +10,9 @@ from .inference.result import Inference as Inference
 from .inference.result import Status as Status
 from .inference.solver import Options as Options
 from .model import NNBM as NNBM
+from .recording.sample_to import sample_to as sample_to
+from .recording.stored import StoredSamples as StoredSamples
+from .recording.stored import open_samples as open_samples
 from .sampling.gibbs import Gibbs as Gibbs
 from .sampling.moments import SampledMoments as SampledMoments
 from .sampling.result import Samples as Samples

@@ -95,10 +95,26 @@ def sample(
     seed: Seed = 0,
     figure: FigureFile = None,
     output: OutputFile = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the draws to this folder as they come, however many; the same command goes on with a folder "
+            "that is not finished. Read it with nnbm.open_samples.",
+            file_okay=False,
+        ),
+    ] = None,
 ) -> None:
     """Draw from a saved model; print a table of means, errors, ESS and R-hat."""
     from nnbm import plots, store
 
+    if to is not None:
+        if figure is not None or output is not None:
+            raise ValueError(
+                "to: --figure and --output need all draws in memory. Leave them out, and take what they need from "
+                "nnbm.open_samples(folder).load(variables=..., every=...)."
+            )
+        _sample_to(to, store.load_model(model), _Request(draws, chains, thin, seed, None, None))
+        return
     _sample(store.load_model(model), _Request(draws, chains, thin, seed, figure, output), plots.samples_figure)
 
 
@@ -161,6 +177,25 @@ def _sample(model: NNBM, request: _Request, draw_figure: Callable[[NNBM, Samples
         if request.figure is not None:
             draw_figure(model, samples).savefig(request.figure, dpi=150)
             console.print(f"figure: {request.figure}", highlight=False, markup=False)
+
+
+def _sample_to(folder: Path, model: NNBM, request: _Request) -> None:
+    from rich.console import Console
+
+    import nnbm
+    from nnbm import report
+
+    console = Console()
+    with _unreliable_is_exit_1():
+        try:
+            stored = nnbm.sample_to(
+                folder, model, request.draws, chains=request.chains, thin=request.thin, seed=request.seed
+            )
+        except KeyboardInterrupt as error:  # click would end it without a word
+            raise typer.Exit(_told(error, 130)) from error
+        console.print(repr(model), highlight=False)
+        console.print(report.moments_table(stored.moments))
+        console.print(f"draws: {folder}", highlight=False, markup=False)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,12 +15,13 @@ from nnbm.arrays import FloatArray, IntArray
 from nnbm.inference.result import Inference
 from nnbm.sampling import diagnostics
 from nnbm.sampling.diagnostics import FEWEST_DRAWS, RHAT_LIMIT
+from nnbm.sampling.moments import SampledMoments
 from nnbm.sampling.result import Samples
 
 if TYPE_CHECKING:
     from nnbm.estimator import NonnegativeBoltzmann  # scikit-learn takes a while to import
 
-__all__ = ["fit_table", "inference_table", "samples_table"]
+__all__ = ["fit_table", "inference_table", "moments_table", "samples_table"]
 
 _MOST_JUDGED = 200  # variables; ESS and R-hat take some two milliseconds each
 
@@ -40,22 +42,43 @@ def samples_table(samples: Samples, *, rows: int = 12) -> RenderableType:
     )
     shown = np.sort(np.argsort(ess, kind="stable")[:rows])
     table = Table(title=f"{n} variables, {chains} chains x {draws} draws, {samples.method}")
-    for heading in ("variable", "mean", "± error", "sd", "ESS bulk", "R-hat"):
-        table.add_column(heading, justify="left" if heading == "variable" else "right", no_wrap=True)
-    _add_rows(table, samples, places[shown], ess[shown], rhat[shown], error[shown])
+    of_shown = part[:, :, shown]
+    mean, sd = of_shown.mean(axis=(0, 1)), of_shown.std(axis=(0, 1))
+    _add_rows(table, "ESS bulk", samples.label, places[shown], mean, error[shown], sd, ess[shown], rhat[shown])
     if shown.size < n:
         table.caption = f"{_choice(judged, places.size == n, shown.size)}; {n - shown.size} more are not shown"
-    return Group(table, _verdict(samples, ess, rhat, "" if places.size == n else " of these"))
+    return Group(table, _verdict(samples.seconds, ess, rhat, "" if places.size == n else " of these"))
+
+
+def moments_table(moments: SampledMoments, *, rows: int = 12) -> RenderableType:
+    """Mean with its Monte-Carlo error, sd, ESS and plain split R-hat of at most `rows` variables: those of lowest ESS.
+
+    Too few draws to judge anything leave a dash.
+    """
+    n, ess, rhat = moments.n, moments.ess(), moments.rhat()
+    shown = np.sort(np.argsort(ess, kind="stable")[:rows])
+    draws = f"{len(moments.counts)} chains x {min(moments.counts)} draws"
+    table = Table(title=f"{n} variables, {draws}, {moments.method}")
+    _add_rows(
+        table, "ESS mean", moments.label, shown, moments.mean[shown], moments.mean_error[shown],
+        np.sqrt(moments.variance[shown]), ess[shown], rhat[shown],
+    )  # fmt: skip
+    if shown.size < n:
+        table.caption = (
+            f"{_choice(bool(np.isfinite(ess).any()), True, shown.size)}; {n - shown.size} more are not shown"
+        )
+    return Group(table, _verdict(moments.seconds, ess, rhat, ""))
 
 
 def _add_rows(
-    table: Table, samples: Samples, places: IntArray, ess: FloatArray, rhat: FloatArray, error: FloatArray
-) -> None:
-    draws = samples.draws[:, :, places]
-    mean, sd = draws.mean(axis=(0, 1)), draws.std(axis=(0, 1))
+    table: Table, kind: str, label: Callable[[int], str], places: IntArray, mean: FloatArray, error: FloatArray,
+    sd: FloatArray, ess: FloatArray, rhat: FloatArray,
+) -> None:  # fmt: skip
+    for heading in ("variable", "mean", "± error", "sd", kind, "R-hat"):
+        table.add_column(heading, justify="left" if heading == "variable" else "right", no_wrap=True)
     for k, i in enumerate(places):
         table.add_row(
-            Text(samples.label(int(i))),
+            Text(label(int(i))),
             f"{mean[k]:.4g}",
             _or_dash(error[k], ".1g"),
             f"{sd[k]:.4g}",
@@ -70,12 +93,12 @@ def _choice(judged: bool, all_judged: bool, shown: int) -> str:
     return f"the {shown} of lowest ESS" if all_judged else f"the {shown} of highest plain R-hat"
 
 
-def _verdict(samples: Samples, ess: FloatArray, rhat: FloatArray, of_these: str) -> Text:
-    seconds = f"{samples.seconds:.2f} s of sampling"
+def _verdict(taken: float, ess: FloatArray, rhat: FloatArray, of_these: str) -> Text:
+    seconds = f"{taken:.2f} s of sampling"
     if not (np.isfinite(ess).any() and np.isfinite(rhat).any()):
         return Text(f"R-hat and ESS cannot be told from these draws; {seconds}")
     lowest = float(np.nanmin(ess))
-    rate = f"({lowest / samples.seconds:,.0f} per second)" if samples.seconds > 0 else ""
+    rate = f"({lowest / taken:,.0f} per second)" if taken > 0 else ""
     return Text(f"largest R-hat{of_these} {np.nanmax(rhat):.3f}, smallest ESS {lowest:,.0f} {rate}, {seconds}")
 
 

@@ -95,10 +95,11 @@ def _add_products(
     k = 0
     if pointers.size == 0:
         for i in range(apart.size):
-            scaled = factor * apart[i]
-            for j in range(i + 1, apart.size):
-                products[k] += scaled * apart[j]
-                k += 1
+            scaled, right = factor * apart[i], apart[i + 1 :]
+            part = products[k : k + right.size]
+            for j in range(right.size):
+                part[j] += scaled * right[j]
+            k += right.size
         return
     for i in range(apart.size):
         scaled = factor * apart[i]
@@ -114,7 +115,7 @@ def _merge(
     mean: FloatArray, count: int, other: FloatArray, weight: int, squares: FloatArray, pointers: Indices,
     neighbours: Indices, products: FloatArray,
 ) -> None:  # fmt: skip
-    """`weight` draws of mean `other` (n,) join `count` draws of mean `mean` (0 if none); `other` less `mean` is left."""
+    """`weight` draws, mean `other` (n,), join `count` draws of mean `mean` (0 of none); `other` ends less `mean`."""
     share = weight / (count + weight)
     factor = count * share
     for i in range(mean.size):

@@ -90,6 +90,12 @@ class _DenseChain:
         moves, first = self.cycle.moves, self.cycle.ahead(sweeps * draws.shape[0])
         _dense_draws(moves, first, self.sites, self.coupling, self.given, self.x, self.row, sweeps, draws)
 
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        return {"x": self.x, "streams": self.row}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self.x[:], self.row[:] = state["x"], state["streams"]
+
     def info(self) -> Mapping[str, float | FloatArray]:
         return {}
 
@@ -146,6 +152,12 @@ class _SparseChain:
             moves, first, blocks.sites, blocks.bounds, w.indptr, w.indices, w.data, self.given, self.x, self.rows,
             sweeps, draws,
         )  # fmt: skip
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        return {"x": self.x, "streams": self.rows}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self.x[:], self.rows[:] = state["x"], state["streams"]
 
     def info(self) -> Mapping[str, float | FloatArray]:
         return {}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
 
 from nnbm.arrays import FloatArray
 from nnbm.model import NNBM
@@ -23,6 +25,17 @@ class Chain(Protocol):
 
         run(2, one row) must leave the chain as run(1, one row) twice: the loop cuts sweeps into slices as time goes.
         """
+        ...
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """All that later draws and `info` depend on, by name, random streams included: a run goes on from it.
+
+        Names, dtypes and shapes (numbers only) are those of every chain made alike. It may be the chain's own memory.
+        """
+        ...
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from the `state` of a chain made alike, to the last bit; what is handed over is copied."""
         ...
 
     def info(self) -> Mapping[str, float | FloatArray]:
