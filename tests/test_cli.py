@@ -1,8 +1,10 @@
 """The command line as a user meets it: a process, its output, its files and its exit code."""
 
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -43,6 +45,51 @@ def test_an_unreliable_result_is_exit_code_1(tmp_path):
     done = run("sample", "m.npz", "--draws", 100, cwd=tmp_path)
     assert done.returncode == 1
     assert "R-hat exceeds 1.01" in " ".join(done.stderr.split())
+
+
+def test_sample_to_a_folder_which_goes_on(tmp_path):
+    grid = nnbm.gallery.square_grid(3, 3, coupling=0.3)
+    save_model(grid, tmp_path / "grid.npz")
+    for draws in (1500, 1500, 3000):
+        done = run("sample", "grid.npz", "--draws", draws, "--thin", 3, "--seed", 2, "--to", "draws", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert f"4 chains x {draws} draws" in done.stdout
+        assert "draws: draws" in done.stdout
+        assert "ESS mean" in done.stdout
+    expected = nnbm.sample(grid, 3000, thin=3, seed=2, burn_in=2250)
+    assert (nnbm.open_samples(tmp_path / "draws").load().draws == expected.draws).all()
+    for words in (("--seed", 3), ("--thin", 3, "--figure", "f.png")):
+        wrong = run("sample", "grid.npz", "--draws", 3000, "--to", "draws", *words, cwd=tmp_path)
+        assert wrong.returncode == 2
+        assert "folder: the draws in draws were begun with" in wrong.stderr or "to: --figure" in wrong.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal there")
+def test_ctrl_c_says_how_to_go_on(tmp_path):
+    save_model(nnbm.gallery.square_grid(30, 30, coupling=0.2), tmp_path / "grid.npz")
+    command = [
+        sys.executable,
+        "-m",
+        "nnbm",
+        "sample",
+        "grid.npz",
+        "--draws",
+        "100000",
+        "--thin",
+        "100",
+        "--to",
+        "draws",
+    ]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
+        while not (tmp_path / "draws" / "chain-3").exists():
+            time.sleep(0.05)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert "the same call goes on from there" in said
+    assert "Traceback" not in said
+    assert not nnbm.open_samples(tmp_path / "draws").complete
 
 
 @pytest.mark.parametrize(

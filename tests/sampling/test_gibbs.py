@@ -167,6 +167,26 @@ def test_threads_do_not_change_the_draws(method, rows):
     assert (runs[0] == runs[2]).all()
 
 
+@pytest.mark.parametrize("dense", [True, False], ids=["dense", "sparse"])
+@pytest.mark.parametrize("method", ORDERS, ids=lambda m: m.order)
+@pytest.mark.parametrize("rows", [4, 260])
+def test_a_restored_chain_goes_on_to_the_last_bit(method, dense, rows):
+    """260 x 260 sites make several blocks, and streams, per colour."""
+    grid = nnbm.gallery.square_grid(rows, rows, coupling=0.2)
+    model = NNBM(grid.bias, grid.coupling.toarray()) if dense and rows == 4 else grid
+    chain, fresh = (method.chains(model, np.full((1, model.n), x), seed, 2)[0] for x, seed in ((1.0, 1), (3.0, 2)))
+    out, again, other = (np.empty((3, model.n)) for _ in range(3))
+    chain.run(2, out)
+    noted = {name: value.copy() for name, value in chain.state().items()}
+    chain.run(1, out)
+    fresh.restore(noted)
+    fresh.run(1, again)
+    assert (again == out).all()
+    fresh.restore(noted | {"streams": noted["streams"] + np.uint64(1)})  # negative control
+    fresh.run(1, other)
+    assert (other != out).any()
+
+
 @FEW_DRAWS
 def test_one_chain_does_not_depend_on_the_others():
     model = nnbm.gallery.square_grid(4, 4)

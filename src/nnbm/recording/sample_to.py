@@ -175,8 +175,8 @@ def _stop(path: Path, manifest: Manifest, recorders: Sequence[Recorder]) -> None
     done = sum(recorder.sweeps for recorder in recorders) / (manifest.chains * manifest.schedule.sweeps)
     stopped, stored = KeyboardInterrupt(), open_samples(path)
     stopped.add_note(
-        f"{done:.1%} is done and noted, {stored.draws} of {manifest.draws} draws per chain are in whole blocks in {path}: "
-        "the same call goes on from there."
+        f"{done:.1%} is done and noted, {stored.draws} of {manifest.draws} draws per chain are in whole blocks in "
+        f"{path}: the same call goes on from there."
     )
     raise stopped
 

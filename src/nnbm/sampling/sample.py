@@ -153,6 +153,6 @@ def _check_memory(chosen: Settings, n: int) -> None:
     require_memory(
         chains * n * (draws + 2),  # where each chain starts, and its state
         f"draws: {chains} chains x {draws} draws x {n} variables",
-        "Keep fewer draws, further apart (draws=..., thin=...); or none: nnbm.sample_moments sums them up, "
+        "Keep fewer draws, further apart (draws=..., thin=...). Or keep none: nnbm.sample_moments sums them up, "
         "nnbm.sample_to writes them to a folder.",
     )
