@@ -1,11 +1,14 @@
 """Sphinx: Markdown through MyST, executed examples through sphinx-gallery, the furo theme."""
 
+import sys
 import warnings
 from importlib.metadata import version as installed_version
+from pathlib import Path
 
 from docutils.nodes import SkipNode
 from docutils.utils.math.latex2mathml import tex2mathml
 
+sys.path.insert(0, str(Path(__file__).parent))  # films.py
 project = "nnbm"
 author = "The nnbm authors"
 copyright = "2026, The nnbm authors"
@@ -39,6 +42,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "image_scrapers": ("films.scraper", "matplotlib"),
     "plot_gallery": "True",
     "capture_repr": (),  # what an example shows, it prints or draws
 }

@@ -50,7 +50,7 @@ def test_an_unreliable_result_is_exit_code_1(tmp_path):
 def test_sample_to_a_folder_which_goes_on(tmp_path):
     grid = nnbm.gallery.square_grid(3, 3, coupling=0.3)
     save_model(grid, tmp_path / "grid.npz")
-    for draws in (1500, 1500, 3000):
+    for draws in (1500, 3000):
         done = run("sample", "grid.npz", "--draws", draws, "--thin", 3, "--seed", 2, "--to", "draws", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert f"4 chains x {draws} draws" in done.stdout
@@ -58,10 +58,9 @@ def test_sample_to_a_folder_which_goes_on(tmp_path):
         assert "ESS mean" in done.stdout
     expected = nnbm.sample(grid, 3000, thin=3, seed=2, burn_in=2250)
     assert (nnbm.open_samples(tmp_path / "draws").load().draws == expected.draws).all()
-    for words in (("--seed", 3), ("--thin", 3, "--figure", "f.png")):
-        wrong = run("sample", "grid.npz", "--draws", 3000, "--to", "draws", *words, cwd=tmp_path)
-        assert wrong.returncode == 2
-        assert "folder: the draws in draws were begun with" in wrong.stderr or "to: --figure" in wrong.stderr
+    wrong = run("sample", "grid.npz", "--draws", 3000, "--to", "draws", "--figure", "f.png", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "to: --figure and --output need all draws in memory" in wrong.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal there")
@@ -81,7 +80,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
         "draws",
     ]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
-        while not (tmp_path / "draws" / "chain-3").exists():
+        while process.poll() is None and not (tmp_path / "draws" / "chain-3").exists():
             time.sleep(0.05)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)

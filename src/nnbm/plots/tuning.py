@@ -139,6 +139,9 @@ def bump_film(samples: Samples, *, chain: int = 0, frames: int = 120, interval: 
     bars = axis.bar(around, activity[0], width=0.85 * 2.0 * np.pi / samples.n, color=BLUE, alpha=0.85)
     (hand,) = axis.plot([0.0, np.angle(vector[0])], [0.0, top], color=ORANGE, lw=2)
     axis.set(ylim=(0.0, top), yticklabels=[])
+    axis.set_title("draw 1")
+    figure.canvas.draw()
+    figure.set_layout_engine("none")  # placed anew for every title, the circle would tremble
 
     def show(frame: int) -> list[Artist]:
         for bar, height in zip(bars, activity[frame], strict=True):

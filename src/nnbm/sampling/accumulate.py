@@ -230,7 +230,8 @@ class Accumulator:
         """Sums need no notes."""
 
     def finish(self) -> None:
-        """Close what is open, where the chain ended before its last draw."""
+        """No more draws: close what is open, where the chain ended before its last one."""
+        self._rows = self._rows[:0].copy()  # memory that nobody needs any more
         half = _FIRST if self._counts[_PLACE] < self._batches // 2 else _SECOND
         _close(half, self._counts, self._means, self.squares, *self._where, self.products)
 

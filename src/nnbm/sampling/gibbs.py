@@ -68,12 +68,12 @@ class _Cycle:
 
     def __init__(self, moves: Sequence[Move]) -> None:
         self.moves = np.array([_MOVES[move] for move in moves], np.int32)
-        self._done = 0
+        self.done = 0
 
     def ahead(self, sweeps: int) -> int:
         """Where the next so many sweeps begin."""
-        first = self._done
-        self._done = (first + sweeps) % self.moves.size
+        first = self.done
+        self.done = (first + sweeps) % self.moves.size
         return first
 
 
@@ -91,10 +91,10 @@ class _DenseChain:
         _dense_draws(moves, first, self.sites, self.coupling, self.given, self.x, self.row, sweeps, draws)
 
     def state(self) -> Mapping[str, NDArray[Any]]:
-        return {"x": self.x, "streams": self.row}
+        return {"x": self.x, "streams": self.row, "cycle": np.array(self.cycle.done)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self.x[:], self.row[:] = state["x"], state["streams"]
+        self.x[:], self.row[:], self.cycle.done = state["x"], state["streams"], int(state["cycle"])
 
     def info(self) -> Mapping[str, float | FloatArray]:
         return {}
@@ -154,10 +154,10 @@ class _SparseChain:
         )  # fmt: skip
 
     def state(self) -> Mapping[str, NDArray[Any]]:
-        return {"x": self.x, "streams": self.rows}
+        return {"x": self.x, "streams": self.rows, "cycle": np.array(self.cycle.done)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self.x[:], self.rows[:] = state["x"], state["streams"]
+        self.x[:], self.rows[:], self.cycle.done = state["x"], state["streams"], int(state["cycle"])
 
     def info(self) -> Mapping[str, float | FloatArray]:
         return {}

@@ -83,7 +83,7 @@ class SampledMoments:
 
 
 def summarised(
-    sums: Sequence[Accumulator],
+    sums: list[Accumulator],
     pattern: Pattern,
     schedule: Schedule,
     *,
@@ -93,7 +93,7 @@ def summarised(
     interrupted: bool,
     info: Mapping[str, FloatArray],
 ) -> SampledMoments:
-    """All chains together; `sums` are used up."""
+    """All chains together; `sums` are used up, and leave the list as they are, so that their memory is free again."""
     counts, halves = tuple(one.recorded for one in sums), all(one.complete for one in sums)
     enough, unknown = min(counts) >= FEWEST_DRAWS, np.full(pattern.n, np.nan)
     for one in sums:
@@ -103,15 +103,18 @@ def summarised(
     rhat = _rhat(sums, halves=halves) if enough else unknown
     _join_halves(sums)
     between = _between_chains(sums)
-    total, *others = sums
-    for one in others:
-        total.join(one)
-    variance = total.squares.sum(axis=0) / total.recorded
+    while len(sums) > 1:
+        sums[0].join(sums.pop())
+    total = sums[0]
+    variance, error = total.squares.sum(axis=0), unknown
+    variance /= total.recorded
+    if enough:
+        error = _mean_error(total, np.where(rhat > RHAT_LIMIT, between, 0.0))
     return SampledMoments(
         mean=total.mean.copy(),
         variance=variance,
         covariance=pattern.matrix(variance, np.divide(total.products, total.recorded, out=total.products)),
-        mean_error=_mean_error(total, np.where(rhat > RHAT_LIMIT, between, 0.0)) if enough else unknown,
+        mean_error=error,
         counts=counts,
         names=names,
         method=method,
@@ -134,9 +137,11 @@ def _rhat(sums: Sequence[Accumulator], *, halves: bool) -> FloatArray:
     segments = [half for one in sums for half in one.halves[: 2 if halves else 1]]
     draws = sum(one.recorded for one in sums)
     each = draws / len(segments)
+    squared = _variance(segments)
     with np.errstate(all="ignore"):
-        within = sum(one.squares.sum(axis=0) for one in sums) / (draws - len(segments))
-        return np.sqrt((each - 1.0) / each + _variance(segments) / within)
+        squared /= sum(one.squares.sum(axis=0) for one in sums) / (draws - len(segments))
+    squared += (each - 1.0) / each
+    return np.sqrt(squared, out=squared)
 
 
 def _variance(rows: Sequence[FloatArray]) -> FloatArray:
@@ -144,7 +149,8 @@ def _variance(rows: Sequence[FloatArray]) -> FloatArray:
     centre = sum(rows) / len(rows)
     squares = np.zeros_like(rows[0])
     for row in rows:
-        squares += np.square(row - centre)
+        apart = row - centre
+        squares += np.square(apart, out=apart)
     return squares / (len(rows) - 1) if len(rows) > 1 else np.full_like(squares, np.nan)
 
 
