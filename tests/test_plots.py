@@ -106,3 +106,19 @@ def test_the_film_shows_each_draw_and_its_angle(tmp_path):
     angle = np.angle(s.draws[0, 4] @ np.exp(2j * np.pi * np.arange(12) / 12))
     assert axis.get_lines()[0].get_xdata()[1] == pytest.approx(angle)
     assert (tmp_path / "bump.gif").stat().st_size > 1000
+
+
+def test_arviz_takes_our_draws():
+    """The way to ArviZ's own views that how-to-choose gives; where arviz-plots is there and goes with matplotlib."""
+    try:
+        import arviz_plots
+    except (ImportError, AttributeError) as error:  # 0.8 fails on matplotlib 3.11 in its own way
+        pytest.skip(f"arviz-plots cannot be imported: {error}")
+    s = nnbm.sample(nnbm.gallery.orientation_tuning(12), 500, thin=5, seed=0)
+    collection = arviz_plots.plot_trace(s.to_arviz(), coords={"variable": [0, 9]}, backend="matplotlib")
+    traces = [axes.get_lines() for axes in plt.gcf().axes if axes.get_lines()]
+    assert [len(lines) for lines in traces] == [4, 4]
+    assert type(collection).__module__.startswith("arviz_plots")
+    for lines, place in zip(traces, (0, 9), strict=True):
+        found = np.array([line.get_ydata() for line in lines])
+        np.testing.assert_array_equal(found, s.draws[:, :, place])

@@ -76,11 +76,14 @@ def _ranks(axis: Axes, draws: FloatArray) -> None:
 
 
 def _autocorrelation(axis: Axes, draws: FloatArray) -> None:
-    """(chains, draws): each chain's, as far as it can be told from noise."""
-    most = min(draws.shape[1] - 1, max(20, draws.shape[1] // 10))
-    for chain, colour in zip(draws, _cycled(draws), strict=True):
-        axis.plot(_autocorrelations(chain, most), lw=1.0, color=colour)
+    """(chains, draws): each chain's, three times as far as to where none can be told from noise."""
+    furthest = min(draws.shape[1] - 1, max(20, draws.shape[1] // 10))
+    curves = np.array([_autocorrelations(chain, furthest) for chain in draws])
     noise = 1.96 / np.sqrt(draws.shape[1])
+    lost = np.flatnonzero(np.abs(curves).max(axis=0) < noise)
+    most = furthest if lost.size == 0 else min(furthest, max(20, 3 * int(lost[0])))
+    for curve, colour in zip(curves, _cycled(draws), strict=True):
+        axis.plot(curve[: most + 1], lw=1.0, color=colour)
     axis.axhspan(-noise, noise, color=GREY, alpha=0.2, lw=0)
     variable = draws[:, :, None]
     size, agreement = float(ess(variable)[0]), float(rhat(variable)[0])
