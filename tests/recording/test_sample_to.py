@@ -1,5 +1,6 @@
 """Draws on disk: the draws of `sample`, whatever ends a run and whenever, and nothing that is broken read as sound."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -338,6 +339,59 @@ def test_another_model_in_the_folder_is_seen(tmp_path):
     assert stored.moments.n == 9  # read before
     with pytest.raises(ValueError, match=r"is not the model that run.json speaks of"):
         _ = open_samples(tmp_path).model
+
+
+class Tuned:
+    """A chain that scales what Gibbs draws by a number that it tunes, and tells a rate once it knows one."""
+
+    def __init__(self, inner):
+        self.inner, self.scale, self.kept = inner, 1.0, 0
+
+    def run(self, sweeps, draws):
+        self.inner.run(sweeps, draws)
+        self.kept += draws.shape[0]
+        for row in draws:
+            self.scale *= 1.0 + 1e-3 * np.sin(row[0])
+            row[:] = self.scale * row
+
+    def state(self):
+        return {**self.inner.state(), "scale": np.array(self.scale), "kept": np.array(self.kept)}
+
+    def restore(self, state):
+        self.inner.restore({name: state[name] for name in ("x", "streams")})
+        self.scale, self.kept = float(state["scale"]), int(state["kept"])
+
+    def info(self):
+        return {"scale": self.scale, "rate": np.nan if self.kept < 40 else 0.5}
+
+
+@dataclasses.dataclass(frozen=True)
+class Tuning:
+    pilot: np.ndarray
+    name = "tuning"
+
+    def chains(self, model, starts, seed, threads):
+        return [Tuned(chain) for chain in Gibbs().chains(model, starts, seed, threads)]
+
+
+def test_a_sampler_of_ones_own_is_resumed_with_its_numbers_and_info(tmp_path, monkeypatch):
+    method = Tuning(np.arange(9.0))
+    options = {"chains": 2, "seed": 1, "thin": 1, "burn_in": 0, "method": method}
+    for count in (4, 6):
+        with monkeypatch.context() as patch:
+            crash_at(patch, count, after=True)
+            with pytest.raises(Crash):
+                sample_to(tmp_path, GRID, 90, block=10, checkpoint_every=0.0, **options)
+    begun = open_samples(tmp_path)
+    assert 0 < begun.draws < 90
+    stored = sample_to(tmp_path, GRID, 90, block=10, **options)
+    whole = sample(GRID, 90, **options)
+    assert np.array_equal(stored.load().draws, whole.draws)
+    assert {name: value.tolist() for name, value in stored.info.items()} == {
+        name: value.tolist() for name, value in whole.info.items()
+    }
+    with pytest.raises(ValueError, match=r"options = Tuning\(pilot=.*\), not Tuning\(pilot="):
+        sample_to(tmp_path, GRID, 90, block=10, **(options | {"method": Tuning(np.ones(9))}))
 
 
 class Lopsided:

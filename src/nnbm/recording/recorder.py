@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnbm.archive import read_archive, write_archive, write_whole
-from nnbm.arrays import FloatArray, as_floats
+from nnbm.arrays import FloatArray, as_floats, as_reals
 from nnbm.recording.folder import Manifest, block_path, chain_folder, read_block
 from nnbm.sampling.protocol import Chain
 from nnbm.store.fields import counted
@@ -121,7 +121,7 @@ def read_checkpoint(folder: Path, manifest: Manifest, number: int) -> Checkpoint
             as_floats("draws", parts["draws"]),
             float(as_floats("seconds", parts["seconds"])),
             {name: parts[_STATE + name] for name in held},
-            {name: as_floats(name, parts[_INFO + name]) for name in told},
+            {name: as_reals(name, parts[_INFO + name]) for name in told},  # a rate may not be known yet,
         )
         _require_agreement(found, manifest)
     except (ValueError, TypeError) as error:
