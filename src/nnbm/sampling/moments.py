@@ -94,22 +94,13 @@ def summarised(
     info: Mapping[str, FloatArray],
 ) -> SampledMoments:
     """All chains together; `sums` are used up, and leave the list as they are, so that their memory is free again."""
-    counts, halves = tuple(one.recorded for one in sums), all(one.complete for one in sums)
-    enough, unknown = min(counts) >= FEWEST_DRAWS, np.full(pattern.n, np.nan)
-    for one in sums:
-        one.finish()
-    if not halves:
-        _join_halves(sums)
-    rhat = _rhat(sums, halves=halves) if enough else unknown
-    _join_halves(sums)
-    between = _between_chains(sums)
-    while len(sums) > 1:
-        sums[0].join(sums.pop())
-    total = sums[0]
-    variance, error = total.squares.sum(axis=0), unknown
+    counts = tuple(one.recorded for one in sums)
+    rhat, total, between = _joined(sums)
+    variance = total.squares.sum(axis=0)
     variance /= total.recorded
-    if enough:
-        error = _mean_error(total, np.where(rhat > RHAT_LIMIT, between, 0.0))
+    error = _mean_error(total, np.where(rhat > RHAT_LIMIT, between, 0.0))
+    if min(counts) < FEWEST_DRAWS:
+        rhat, error = np.full(pattern.n, np.nan), np.full(pattern.n, np.nan)
     return SampledMoments(
         mean=total.mean.copy(),
         variance=variance,
@@ -127,9 +118,20 @@ def summarised(
     )
 
 
-def _join_halves(sums: Sequence[Accumulator]) -> None:
+def _joined(sums: list[Accumulator]) -> tuple[FloatArray, Accumulator, FloatArray]:
+    """R-hat, all chains as one, and what `_between_chains` says of them: halves first, then chains, then the whole."""
+    halves = all(one.complete for one in sums)
+    for one in sums:
+        one.finish()
+        if not halves:
+            one.join_halves()
+    rhat = _rhat(sums, halves=halves)
     for one in sums:
         one.join_halves()
+    between = _between_chains(sums)
+    while len(sums) > 1:
+        sums[0].join(sums.pop())
+    return rhat, sums[0], between
 
 
 def _rhat(sums: Sequence[Accumulator], *, halves: bool) -> FloatArray:
@@ -138,10 +140,10 @@ def _rhat(sums: Sequence[Accumulator], *, halves: bool) -> FloatArray:
     draws = sum(one.recorded for one in sums)
     each = draws / len(segments)
     squared = _variance(segments)
-    with np.errstate(all="ignore"):
-        squared /= sum(one.squares.sum(axis=0) for one in sums) / (draws - len(segments))
-    squared += (each - 1.0) / each
-    return np.sqrt(squared, out=squared)
+    with np.errstate(all="ignore"):  # of too few draws, which say nothing
+        squared /= sum(one.squares.sum(axis=0) for one in sums) / np.float64(draws - len(segments))
+        squared += (each - 1.0) / each
+        return np.sqrt(squared, out=squared)
 
 
 def _variance(rows: Sequence[FloatArray]) -> FloatArray:
