@@ -13,7 +13,9 @@ from .model import NNBM as NNBM
 from .recording.sample_to import sample_to as sample_to
 from .recording.stored import StoredSamples as StoredSamples
 from .recording.stored import open_samples as open_samples
+from .sampling.fields import Fields as Fields
 from .sampling.gibbs import Gibbs as Gibbs
+from .sampling.hmc import HMC as HMC
 from .sampling.moments import SampledMoments as SampledMoments
 from .sampling.result import Samples as Samples
 from .sampling.sample import sample as sample

@@ -13,7 +13,9 @@ from nnbm.arrays import FloatArray, IntArray
 from nnbm.errors import UnreliableWarning
 from nnbm.model import NNBM
 from nnbm.sampling.diagnostics import FEWEST_DRAWS, MOST_SUSPECTS, RHAT_LIMIT, unmixed
+from nnbm.sampling.fields import Fields
 from nnbm.sampling.gibbs import Gibbs
+from nnbm.sampling.hmc import HMC
 from nnbm.sampling.protocol import Chain, Sampler
 from nnbm.sampling.result import Samples
 from nnbm.sampling.run import run_chains
@@ -23,7 +25,7 @@ from nnbm.stream import Seed, sequence
 
 __all__ = ["disagreement", "prepared_chains", "sample", "sampler_of", "told", "warn"]
 
-_METHODS: dict[str, Sampler] = {"gibbs": Gibbs()}
+_METHODS: dict[str, Sampler] = {"gibbs": Gibbs(), "hmc": HMC(), "fields": Fields()}
 
 
 def sample(
@@ -42,7 +44,7 @@ def sample(
     """Draw from the model with several chains, one per core at a time.
 
     draws: kept per chain, `thin` sweeps apart, after `burn_in` sweeps (None: half as many as are kept).
-    method: "gibbs", or the method with its options, such as Gibbs(order="chromatic").
+    method: "gibbs", "fields" or "hmc", or the method with its options, such as Gibbs(order="chromatic").
     seed: a number >= 0, a SeedSequence or a Generator; the same seed gives the same draws on any number of threads.
     initial: where chains start, (n,) or (chains, n), within the model's ends; None starts them apart from each
     other (`starts.dispersed_starts`). threads: None takes every core. progress: None shows a bar on a terminal only.
