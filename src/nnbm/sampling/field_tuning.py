@@ -24,13 +24,14 @@ __all__ = ["soft_directions", "tuned"]
 
 _SWEEPS = 200  # of Gibbs sampling before anything is measured
 _STATES = 400  # over which the curvature is averaged
-_MOST_STEPS, _MOST_WORK = 150_000, 2_000_000_000  # of the pilot: 40 ms at n = 36, half a second for large models
+_MOST_STEPS, _MOST_WORK = 400_000, 4_000_000_000  # of the pilot: 0.1 s at n = 36, half a second for large models
 _PER_SITE = 30  # a mean and its share of a step cost as much as so many products
 _ACCEPTED = 0.95  # share of short trajectories; of long ones then some 0.9
 _LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _OVERHEAD = 15  # steps that drawing fields and x costs as much as
 _FEWEST = 24  # trajectories from which a length is judged
 _SOFT, _MOST_SOFT = 0.6, 16  # curvature, in units of its average, below which a direction is soft
+_WATCHED = 4  # of the softest directions: the worst of many is the noisiest
 _FASTEST = 4.0  # speed-up where W is not positive definite: a mode's curvature says little beyond it
 _FASTEST_CONVEX = 100.0
 _ALL_EIGENVALUES = 500  # variables up to which all directions are looked at
@@ -52,7 +53,8 @@ def tuned(model: NNBM, start: FloatArray, seed: np.random.SeedSequence, length: 
     soft = _sped_up(model, part, directions, curvatures, average)
     chain = _with_step(replace(chain, plan=replace(chain.plan, soft=soft)), steps // 5)
     if length is None:
-        chain = _with_length(chain, product_with(part, directions.T), steps // 2)
+        slow = directions[: min(max(2, soft.speedup.size), _WATCHED)]
+        chain = _with_length(chain, product_with(part, slow.T), steps // 2)
     return replace(chain.plan, length=length or chain.plan.length)
 
 
@@ -138,8 +140,15 @@ def _with_length(chain: FieldChain, features: FloatArray, steps: int) -> FieldCh
         chain.run(1, draws)
         seen.append(draws @ features)
     pooled = np.concatenate(seen).var(axis=0)
-    best = int(np.argmax([_worth(f, pooled) / (each + _OVERHEAD) for each, f in zip(lengths, seen, strict=True)]))
-    return replace(chain, plan=replace(chain.plan, length=lengths[best]))
+    worth = [_worth(f, pooled) / (each + _OVERHEAD) for each, f in zip(lengths, seen, strict=True)]
+    return replace(chain, plan=replace(chain.plan, length=lengths[_peak(np.log(lengths), np.log(worth))]))
+
+
+def _peak(places: FloatArray, heights: FloatArray) -> int:
+    """Where a parabola through the noisy heights (count,) is highest: the largest of them is large by chance, too."""
+    if places.size > 3:
+        heights = np.polyval(np.polyfit(places, heights, 2), places)
+    return int(np.argmax(heights))
 
 
 def _worth(features: FloatArray, variance: FloatArray) -> float:

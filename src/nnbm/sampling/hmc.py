@@ -22,7 +22,7 @@ from nnbm.model import NNBM
 from nnbm.sampling.products import SUM, dot, multiply
 from nnbm.sampling.protocol import Chain
 from nnbm.sampling.rows import apart
-from nnbm.stream import Seed, StreamArray, load, store, streams
+from nnbm.stream import Seed, StreamArray, load, store, streams, uniform
 
 __all__ = ["HMC"]
 
@@ -131,7 +131,9 @@ def _draws(
                 xi[i], stream = normal(stream)
             multiply(factor, xi, v)
             away[:] = x - mean
-            bounces = _bounce_along(length, covariance, low, high, away, v, turns)
+            u, stream = uniform(stream)
+            # of one length they fall in step with the bounces of a variable that is pressed to its wall
+            bounces = _bounce_along(length * (0.5 + u), covariance, low, high, away, v, turns)
             if not abs(dot(away, away)) < np.inf:
                 x[:] = np.nan
             elif bounces >= 0:
@@ -169,11 +171,11 @@ class _Chain:
 
 @dataclass(frozen=True)
 class HMC:
-    """Exact Hamiltonian Monte Carlo; a sweep is one trajectory of time `length`, n operations a bounce.
+    """Exact Hamiltonian Monte Carlo; a sweep is one trajectory of a time around `length`, n operations a bounce.
 
-    For positive definite W, dense algebra, any ends. length: in units in which every frequency is 1; pi/2, a quarter of
-    a period, makes draws independent where no wall is met. `Samples.info` tells the mean number of bounces of a
-    trajectory, and the share of trajectories refused for having too many.
+    For positive definite W, dense algebra, any ends. length: the mean, in units in which every frequency is 1; times
+    are uniform within half of it. pi/2, a quarter of a period, forgets most where no wall is met. `Samples.info` tells
+    the mean number of bounces of a trajectory, and the share of trajectories refused for having too many.
 
     >>> from nnbm import gallery, sample
     >>> s = sample(gallery.square_grid(6, 6, coupling=0.2), draws=1000, method=HMC(), seed=0)

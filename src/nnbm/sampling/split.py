@@ -105,8 +105,9 @@ def _largest_eigenvalue(scaled: FloatArray) -> float:
 
 def _sparse(model: NNBM, unit: FloatArray) -> Split:
     """Edge by edge: -w_ij x_i x_j = (left x_i + right x_j)²/2 less squares that go into D."""
-    i, j = (part.astype(np.int32) for part in model.edges)
-    w, size = model.edge_couplings, np.sqrt(np.abs(model.edge_couplings))
+    edges = sparse.triu(model.coupling, k=1, format="coo")
+    i, j, w = edges.row.astype(np.int32), edges.col.astype(np.int32), edges.data
+    size = np.sqrt(np.abs(w))
     balance = (unit[i] / unit[j]) ** 0.25
     left, right = size * balance, -np.sign(w) * size / balance
     own = np.bincount(i, left * left, model.n) + np.bincount(j, right * right, model.n)
