@@ -24,7 +24,7 @@ __all__ = ["soft_directions", "tuned"]
 
 _SWEEPS = 200  # of Gibbs sampling before anything is measured
 _STATES = 400  # over which the curvature is averaged
-_MOST_STEPS, _MOST_WORK = 400_000, 4_000_000_000  # of the pilot: 0.1 s at n = 36, half a second for large models
+_MOST_STEPS, _MOST_WORK = 400_000, 1_500_000_000  # of the pilot: 0.1 s at n = 36, about a second for large models
 _PER_SITE = 30  # a mean and its share of a step cost as much as so many products
 _ACCEPTED = 0.95  # share of short trajectories; of long ones then some 0.9
 _LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
@@ -42,7 +42,8 @@ def tuned(model: NNBM, start: FloatArray, seed: np.random.SeedSequence, length: 
     part, rows = split(model), streams(seed, 2)
     nobody = np.empty((0, model.n))
     walls, none = walls_of(part.curvature, model.lower, model.upper), Soft(nobody, nobody, np.empty(0))
-    plain = Plan(model.bias, part, walls, none, 0.8, 16 if length is None else length)
+    step = 0.8 * min(1.0, (36.0 / model.n) ** 0.25)  # errors of H add up over the variables
+    plain = Plan(model.bias, part, walls, none, step, 16 if length is None else length)
     x = _settled(model, start, seed)
     if not np.isfinite(x).all():
         return plain  # the chains will run away, too, and be told so
@@ -147,7 +148,7 @@ def _with_length(chain: FieldChain, features: FloatArray, steps: int) -> FieldCh
 def _peak(places: FloatArray, heights: FloatArray) -> int:
     """Where a parabola through the noisy heights (count,) is highest: the largest of them is large by chance, too."""
     if places.size > 3:
-        heights = np.polyval(np.polyfit(places, heights, 2), places)
+        return int(np.argmax(np.polyval(np.polyfit(places, heights, 2), places)))
     return int(np.argmax(heights))
 
 
