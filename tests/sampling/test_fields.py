@@ -270,6 +270,14 @@ def test_a_chain_that_is_not_finite_stays_so():
     assert np.isnan(out).all()
 
 
+def test_a_chain_that_runs_away_is_seen():
+    """Z is infinite: as if copositivity had been unproven, and wrongly hoped for."""
+    model = NNBM([0.5, 0.5], [[1.0, -0.9], [-0.9, 1.0]])
+    object.__setattr__(model, "coupling", np.array([[1.0, -1.3], [-1.3, 1.0]]))
+    with pytest.raises(OverflowError, match="a chain ran away"):
+        sample(model, 20_000, chains=2, method="fields", seed=1)
+
+
 def test_it_comes_back_from_far_away():
     s = sample(nnbm.gallery.orientation_tuning(16), 1000, chains=2, method="fields", initial=np.full(16, 1e4), seed=1)
     assert s.rhat().max() < 1.01
@@ -301,15 +309,15 @@ def test_bad_lengths_are_named(length, error):
 
 @pytest.mark.slow
 def test_a_bump_turns_twenty_times_as_fast_as_by_gibbs():
-    """ESS of the bump's angle a CPU second on the smallest of the three models."""
-    model, angle = nnbm.gallery.orientation_tuning(36, beta=10.0, epsilon=4.0), np.exp(2j * np.pi * np.arange(36) / 36)
+    """ESS of the bump's angle a CPU second on the smallest model; benchmarks/collective.py has all three."""
+    model, angle = nnbm.gallery.orientation_tuning(25, beta=50.0, epsilon=4.0), np.exp(2j * np.pi * np.arange(25) / 25)
     rates = []
-    for method, sweeps, count in ((Gibbs(), 50, 100_000), (Fields(), 1, 100_000)):
-        chain, draws = method.chains(model, np.ones((1, 36)), 1, 1)[0], np.empty((count, 36))
+    for method, sweeps, count in ((Gibbs(), 100, 80_000), (Fields(), 1, 80_000)):
+        chain, draws = method.chains(model, np.ones((1, 25)), 1, 1)[0], np.empty((count, 25))
         chain.run(sweeps, draws[:100])
         started = time.thread_time()
         chain.run(sweeps, draws)
         seconds = time.thread_time() - started
         population = draws @ angle
         rates.append(ess((population.real / np.abs(population)).reshape(2, -1, 1), "mean")[0] / seconds)
-    assert rates[1] > 18 * rates[0]  # measured 22 to 24; the estimate's error is some 5 %
+    assert rates[1] > 20 * rates[0]  # measured 37 to 46

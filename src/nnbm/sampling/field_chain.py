@@ -123,7 +123,7 @@ class FieldChain:
     @classmethod
     def of(cls, plan: Plan, start: FloatArray, row: StreamArray) -> Self:
         """A chain with its own copies."""
-        return cls(plan, apart(start), apart(row), apart(np.zeros(3)))
+        return cls(plan, *(apart(own[None])[0] for own in (start, row, np.zeros(3))))
 
     def run(self, sweeps: int, draws: FloatArray) -> None:
         """Fill draws (count, n), each after `sweeps` trajectories."""

@@ -50,7 +50,10 @@ def tuned(model: NNBM, start: FloatArray, seed: np.random.SeedSequence, length: 
     work = (part.matrix.size or part.weights.size) + _PER_SITE * model.n
     steps = min(_MOST_STEPS, _MOST_WORK // work)
     chain = _with_step(FieldChain.of(plain, x, rows[1]), steps // 10)
-    directions, curvatures, average = soft_directions(model, part, _states(chain, steps // 5), rows[0])
+    states = _states(chain, steps // 5)
+    if not np.isfinite(states).all():
+        return plain
+    directions, curvatures, average = soft_directions(model, part, states, rows[0])
     soft = _sped_up(model, part, directions, curvatures, average)
     chain = _with_step(replace(chain, plan=replace(chain.plan, soft=soft)), steps // 5)
     if length is None:
@@ -135,12 +138,16 @@ def _with_length(chain: FieldChain, features: FloatArray, steps: int) -> FieldCh
     if not lengths or features.shape[1] == 0:
         return replace(chain, plan=replace(chain.plan, length=16))
     seen = []
-    for each in lengths:
+    for each in lengths:  # of a chain that runs away nothing is learned; the run itself will say so
         draws = np.empty((share // each, chain.x.size))
         chain = replace(chain, plan=replace(chain.plan, length=each))
         chain.run(1, draws)
-        seen.append(draws @ features)
-    pooled = np.concatenate(seen).var(axis=0)
+        with np.errstate(all="ignore"):
+            seen.append(draws @ features)
+    with np.errstate(all="ignore"):
+        pooled = np.concatenate(seen).var(axis=0)
+    if not (np.isfinite(pooled) & (pooled > 0.0)).all():
+        return replace(chain, plan=replace(chain.plan, length=16))
     worth = [_worth(f, pooled) / (each + _OVERHEAD) for each, f in zip(lengths, seen, strict=True)]
     return replace(chain, plan=replace(chain.plan, length=lengths[_peak(np.log(lengths), np.log(worth))]))
 

@@ -23,6 +23,7 @@ from nnbm.kernels import kernel
 from nnbm.model import NNBM
 from nnbm.sampling.coloring import greedy_colors
 from nnbm.sampling.protocol import Chain
+from nnbm.sampling.rows import apart
 from nnbm.sampling.update import Conditionals, Indices, conditionals_of, update_dense, update_sparse
 from nnbm.stream import Seed, StreamArray, streams
 
@@ -31,7 +32,6 @@ __all__ = ["Gibbs"]
 Move = Literal["draw", "flip", "shift"]
 
 _MOVES: Mapping[Move, int] = {"draw": DRAW, "flip": FLIP, "shift": SHIFT}
-_CACHE_LINE = 16  # numbers of 8 bytes; two lines, since hardware fetches them in pairs
 _BLOCK = 2**15  # sites that share a random stream in chromatic order; large enough to be worth a thread's wake-up
 
 
@@ -109,14 +109,6 @@ class _Blocks:
     sites: Indices
     bounds: IntArray
     groups: IntArray
-
-
-def _apart(rows: NDArray[Any]) -> list[NDArray[Any]]:
-    """A copy of each row (count, ...), no two in one cache line: threads that share a line slow each other down."""
-    flat = rows.reshape(rows.shape[0], -1)
-    padded = np.empty((flat.shape[0], flat.shape[1] + _CACHE_LINE), rows.dtype)[:, : flat.shape[1]]
-    padded[:] = flat
-    return [row.reshape(rows.shape[1:]) for row in padded]
 
 
 def _in_label_order(n: int) -> _Blocks:
@@ -216,16 +208,16 @@ class Gibbs:
     def chains(self, model: NNBM, starts: FloatArray, seed: Seed, threads: int) -> Sequence[Chain]:
         """One chain per row of `starts` (chains, n)."""
         given, count = conditionals_of(model), starts.shape[0]
-        states = _apart(starts)
+        states = apart(starts)
         if isinstance(model.coupling, np.ndarray) and self.order != "chromatic":
-            sites, rows = _in_label_order(model.n).sites, _apart(streams(seed, count))
+            sites, rows = _in_label_order(model.n).sites, apart(streams(seed, count))
             return [
                 _DenseChain(model.coupling, given, sites, _Cycle(self.cycle), states[k], rows[k]) for k in range(count)
             ]
         coupling = sparse.csr_array(model.coupling)
         blocks = _in_label_order(model.n) if self.order == "sequential" else _by_color(coupling)
         each = blocks.bounds.size - 1
-        block_rows = _apart(streams(seed, count * each).reshape(count, each, 4))
+        block_rows = apart(streams(seed, count * each).reshape(count, each, 4))
         share = max(1, threads // count)
         return [
             _SparseChain(coupling, given, blocks, _Cycle(self.cycle), states[k], block_rows[k], share)

@@ -149,20 +149,17 @@ def _draws(
 @dataclass(frozen=True)
 class _Chain:
     model: NNBM
-    mean: FloatArray
-    covariance: FloatArray
-    factor: FloatArray
+    exact: _Gaussian
     length: float
     x: FloatArray
     row: StreamArray
     tally: FloatArray
 
     def run(self, sweeps: int, draws: FloatArray) -> None:
-        lower, upper = self.model.lower, self.model.upper
+        law, lower, upper = self.exact, self.model.lower, self.model.upper
         _draws(
-            self.mean, self.covariance, self.factor, lower, upper, self.length, self.x, self.row, sweeps, draws,
-            self.tally,
-        )  # fmt: skip
+            law.mean, law.covariance, law.factor, lower, upper, self.length, self.x, self.row, sweeps, draws, self.tally
+        )
 
     def info(self) -> Mapping[str, float | FloatArray]:
         trajectories = max(self.tally[0], 1.0)
@@ -192,13 +189,9 @@ class HMC:
 
     def chains(self, model: NNBM, starts: FloatArray, seed: Seed, threads: int) -> Sequence[Chain]:  # noqa: ARG002
         """One chain per row of `starts` (chains, n)."""
-        exact = _Gaussian.of(model)
-        rows = streams(seed, starts.shape[0])
-        return [
-            _Chain(model, exact.mean, exact.covariance, exact.factor, self.length, apart(x), apart(row),
-                   apart(np.zeros(3)))
-            for x, row in zip(starts, rows, strict=True)
-        ]  # fmt: skip
+        exact, count = _Gaussian.of(model), starts.shape[0]
+        own = zip(apart(starts), apart(streams(seed, count)), apart(np.zeros((count, 3))), strict=True)
+        return [_Chain(model, exact, self.length, x, row, tally) for x, row, tally in own]
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from nnbm.stream import Stream, StreamArray, load, store
 
 __all__ = ["Split", "noise", "product_with", "split", "times_sparse"]
 
-_MARGIN = 1e-6  # of D: C stays positive definite under rounding; a millionth more noise costs nothing
+# of D: C must stay positive definite under rounding; a millionth more noise costs nothing
+_MARGINS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)
 _SMALL = 300  # variables up to which all eigenvalues are cheaper than a search for the largest
 
 
@@ -80,18 +81,21 @@ def _dense(w: FloatArray, unit: FloatArray) -> Split:
     """D = largest eigenvalue of W in these units."""
     root = np.sqrt(unit)
     scaled = w / root / root[:, None]
-    largest, margin = _largest_eigenvalue(scaled), _MARGIN
-    while True:
+    largest = _largest_eigenvalue(scaled)
+    for margin in _MARGINS:
         curvature = (largest + margin) * unit
         matrix = -w
         matrix.flat[:: unit.size + 1] += curvature
         try:
             lower = np.asarray(np.linalg.cholesky(matrix), np.float64)
         except np.linalg.LinAlgError:
-            margin *= 10.0
             continue
         nothing = (_NO_INDICES, _NO_INDICES, _NO_FLOATS, _NO_INDICES, _NO_INDICES, _NO_FLOATS, _NO_FLOATS)
         return Split(curvature, matrix, lower, *nothing)
+    raise ArithmeticError(
+        "coupling: fields need a diagonal D with D - coupling positive definite, and rounding leaves none that is "
+        'near: its numbers are too far apart. Measure variables in other units, or take method="gibbs".'
+    )
 
 
 def _largest_eigenvalue(scaled: FloatArray) -> float:
