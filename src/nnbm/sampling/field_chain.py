@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nnbm.arrays import FloatArray
 from nnbm.kernels import kernel
@@ -129,6 +130,14 @@ class FieldChain:
         """Fill draws (count, n), each after `sweeps` trajectories."""
         p = self.plan
         _draws(p.part, p.bias, p.walls, p.soft, p.step, p.length, self.x, self.row, sweeps, draws, self.tally)
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """All that later draws depend on, and the tally."""
+        return {"x": self.x, "stream": self.row, "tally": self.tally}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from such a state."""
+        self.x[:], self.row[:], self.tally[:] = state["x"], state["stream"], state["tally"]
 
     def info(self) -> Mapping[str, float | FloatArray]:
         """Share of trajectories accepted, step size, mean number of steps, the largest speed-up."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nnbm.arrays import FloatArray
 from nnbm.copositive import Verdict
@@ -160,6 +161,12 @@ class _Chain:
         _draws(
             law.mean, law.covariance, law.factor, lower, upper, self.length, self.x, self.row, sweeps, draws, self.tally
         )
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        return {"x": self.x, "stream": self.row, "tally": self.tally}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self.x[:], self.row[:], self.tally[:] = state["x"], state["stream"], state["tally"]
 
     def info(self) -> Mapping[str, float | FloatArray]:
         trajectories = max(self.tally[0], 1.0)
