@@ -19,7 +19,7 @@ import scipy
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import collective, effective, gibbs, learning, mean_field, one_variable, peers, streaming
+from benchmarks import collective, effective, gibbs, learning, mean_field, modes, one_variable, peers, streaming
 from benchmarks.rows import Row
 
 RESULTS = Path(__file__).with_name("results.json")
@@ -40,7 +40,7 @@ def table(rows: list[Row]) -> Table:
 def main() -> int:
     """Measure, print, write."""
     rows = []
-    for module in (one_variable, gibbs, effective, peers, collective, streaming, mean_field, learning):
+    for module in (one_variable, gibbs, effective, peers, collective, modes, streaming, mean_field, learning):
         for row in module.rows():
             Console(stderr=True).print(f"  {row.name}: {row.value:.3g} {row.unit}", highlight=False)
             rows.append(row)

@@ -31,6 +31,15 @@ def test_demo_prints_a_table_and_writes_what_is_asked(tmp_path):
     assert done.stderr == ""  # no bar in a pipe
 
 
+def test_sample_several_modes_by_tempering(tmp_path):
+    save_model(nnbm.gallery.two_modes(competition=6.0, bias=(6.0, 6.15)), tmp_path / "m.npz")
+    done = run("sample", "m.npz", "--method", "tempering", "--output", "d.npz", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    drawn = load_samples(tmp_path / "d.npz")
+    assert drawn.method == "tempering"
+    assert drawn.info["swap_rates"].shape[0] == 4
+
+
 def test_sample_a_saved_model(tmp_path):
     save_model(nnbm.NNBM([1.0, 0.0], np.eye(2), names=["[red]", "<script>"]), tmp_path / "m.npz")
     done = run("sample", "m.npz", "--figure", "f.svg", "--seed", 3, cwd=tmp_path)

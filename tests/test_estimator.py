@@ -84,6 +84,44 @@ def test_score_prefers_the_right_graph(table):
     right = NonnegativeBoltzmann(edges=TRUTH.edges).fit(table[:half]).score(table[half:])
     none = NonnegativeBoltzmann(edges=([], [])).fit(table[:half]).score(table[half:])
     assert right > none
+    truth = NonnegativeBoltzmann(edges=TRUTH.edges).fit(table)
+    assert truth.score(table) > NonnegativeBoltzmann(edges=TRUTH.edges, ridge=10.0).fit(table).score(table)
+
+
+def test_score_is_the_log_likelihood(table):
+    est = NonnegativeBoltzmann(edges=([0], [1])).fit(table[:, :2])
+    exact = nnbm.infer(est.model_, "exact")
+    np.testing.assert_allclose(
+        est.score_samples(table[:50, :2]), -est.model_.energy(table[:50, :2]) - exact.log_partition
+    )
+    assert est.score(table[:50, :2]) == pytest.approx(est.score_samples(table[:50, :2]).mean())
+    weights = np.arange(50.0)
+    expected = np.average(est.score_samples(table[:50, :2]), weights=weights)
+    assert est.score(table[:50, :2], sample_weight=weights) == pytest.approx(expected)
+    other = NonnegativeBoltzmann().fit(table[:, :2])
+    other.fit(table[:, :2] * 2.0)  # a new fit has a new ln Z: it grows by ln 2 a variable
+    assert other.score(table[:, :2] * 2.0) == pytest.approx(est.score(table[:, :2]) - 2 * np.log(2.0), abs=1e-3)
+
+
+def test_score_in_several_modes_is_sampled():
+    truth = nnbm.gallery.square_grid(3, 3, coupling=2.0, bias=(3.0, 4.0))
+    draws = nnbm.sample(truth, 500, method="tempering", seed=0).flat
+    est = NonnegativeBoltzmann(edges=truth.edges, seed=1).fit(draws)
+    reference = nnbm.log_partition(est.model_, error=0.01, seed=2)
+    assert est.log_partition_ == pytest.approx(reference.value, abs=0.05)
+    assert est.score(draws) == NonnegativeBoltzmann(edges=truth.edges, seed=1).fit(draws).score(draws)
+
+
+def test_pseudo_likelihood_is_there_too(table):
+    est = NonnegativeBoltzmann(edges=TRUTH.edges).fit(table)
+    rows = est.score_pseudo_samples(table[:20])
+    site = nnbm.site.HalfLine()
+    expected = np.zeros(20)
+    for i in range(6):
+        l, r = est.model_.conditional(i, table[:20])
+        expected += l * table[:20, i] - 0.5 * r * table[:20, i] ** 2 - site.moments(l, r).log_partition
+    np.testing.assert_allclose(rows, expected, rtol=1e-9)
+    assert est.score_pseudo(table[:20]) == pytest.approx(rows.mean())
 
 
 def test_partial_fit_of_parts_is_fit_of_the_whole(table):

@@ -29,6 +29,12 @@ def test_kinds_agree(kind):
     assert model.coupling.dtype == np.float64
 
 
+def test_a_sparse_model_may_have_no_edges():
+    model = NNBM([0.5, 1.0], sparse.csr_array(np.diag([1.0, 2.0])))
+    assert model.edge_couplings.shape == (0,)
+    assert model.graph.nnz == 0
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6))
 def test_conditional_is_the_energy_along_one_axis(seed, n):
     rng = np.random.default_rng(seed)

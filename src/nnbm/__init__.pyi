@@ -17,9 +17,12 @@ from .sampling.fields import Fields as Fields
 from .sampling.gibbs import Gibbs as Gibbs
 from .sampling.hmc import HMC as HMC
 from .sampling.moments import SampledMoments as SampledMoments
+from .sampling.partition import LogPartition as LogPartition
+from .sampling.partition import log_partition as log_partition
 from .sampling.result import Samples as Samples
 from .sampling.sample import sample as sample
 from .sampling.sample_moments import sample_moments as sample_moments
+from .sampling.tempering import Tempering as Tempering
 from .store import load_inference as load_inference
 from .store import load_model as load_model
 from .store import load_samples as load_samples

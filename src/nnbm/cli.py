@@ -45,6 +45,7 @@ class _Request:
     seed: int
     figure: Path | None
     output: Path | None
+    method: str = "gibbs"
 
 
 def _version(wanted: bool) -> None:
@@ -95,6 +96,7 @@ def sample(
     seed: Seed = 0,
     figure: FigureFile = None,
     output: OutputFile = None,
+    method: Annotated[str, typer.Option(help="gibbs, fields, hmc, or tempering, which finds several modes.")] = "gibbs",
     to: Annotated[
         Path | None,
         typer.Option(
@@ -113,9 +115,9 @@ def sample(
                 "to: --figure and --output need all draws in memory. Leave them out, and take what they need from "
                 "nnbm.open_samples(folder).load(variables=..., every=...)."
             )
-        _sample_to(to, store.load_model(model), _Request(draws, chains, thin, seed, None, None))
+        _sample_to(to, store.load_model(model), _Request(draws, chains, thin, seed, None, None, method))
         return
-    _sample(store.load_model(model), _Request(draws, chains, thin, seed, figure, output), plots.samples_figure)
+    _sample(store.load_model(model), _Request(draws, chains, thin, seed, figure, output, method), plots.samples_figure)
 
 
 @app.command(epilog="Example:  nnbm reproduce --quick")
@@ -168,7 +170,9 @@ def _sample(model: NNBM, request: _Request, draw_figure: Callable[[NNBM, Samples
 
     console = Console()
     with _unreliable_is_exit_1():
-        samples = nnbm.sample(model, request.draws, chains=request.chains, thin=request.thin, seed=request.seed)
+        samples = nnbm.sample(
+            model, request.draws, chains=request.chains, method=request.method, thin=request.thin, seed=request.seed
+        )
         console.print(repr(model), highlight=False)
         console.print(report.samples_table(samples))
         if request.output is not None:

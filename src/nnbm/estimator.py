@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nnbm.arrays import FloatArray, IntArray, as_floats, as_whole
 from nnbm.ends import checked_ends
 from nnbm.errors import UnreliableWarning
+from nnbm.learning.density import log_norm
 from nnbm.learning.edges import EdgeSet, checked_edges
 from nnbm.learning.fit import MOMENT_METHODS, Fitted, Request, fit, fit_moments
 from nnbm.learning.moments import Moments, checked_moments, moments
@@ -42,8 +43,8 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
     consistent, with standard errors); "isusp", "susp", "ep", "downs" (from moments alone, in milliseconds, biased),
     "ascent" (the paper's climb). edges: None leaves every pair free; arrays (i, j) only those pairs. ridge: pulls
     couplings, measured in units of the variables' means, towards 0 (0.01 is mild, 1 strong). seed: of the draws that
-    "likelihood" takes. lower, upper: ends of the variables, one number or (n,), infinite where there is none: doubly
-    truncated normals.
+    "likelihood" takes, and of `score` where only sampling knows ln Z. lower, upper: ends of the variables, one number
+    or (n,), infinite where there is none: doubly truncated normals.
 
     After fit: `model_`, `bias_` (n,), `coupling_` (n, n; sparse where not all pairs are edges), `standard_errors_`
     (the same two, `.bias` and `.coupling`; None for biased methods), `edges_` (i, j), `report_` (what was done, in
@@ -60,6 +61,8 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
     Newton's method began at score matching's answer.
     Pseudo-likelihood is consistent, and near the statistical floor when rows are many.
     """
+
+    _log_partition: float | None = None
 
     def __init__(
         self,
@@ -135,13 +138,32 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
         return self
 
     def score_samples(self, X: ArrayLike) -> FloatArray:
-        """(rows,) log pseudo-likelihood sum_i ln p(x_i | the others) of every row: low values are unusual rows."""
-        return log_pseudolikelihoods(self._read(X), self._parameters)
+        """(rows,) ln p(x) = b.x - 1/2 x'Wx - ln Z of every row: low values are unusual rows."""
+        points = self._read(X).columns.T
+        return np.asarray(-self.model_.energy(points) - self.log_partition_)
 
     def score(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> float:
-        """Mean of `score_samples`: the higher, the better the model predicts every variable from the others."""
-        weights = None if sample_weight is None else as_floats("sample_weight", sample_weight)
-        return float(np.average(self.score_samples(X), weights=weights))
+        """Mean log-likelihood of a row, the mean of `score_samples`: higher is better, and differences are in nats."""
+        return _mean(self.score_samples(X), sample_weight)
+
+    def score_pseudo_samples(self, X: ArrayLike) -> FloatArray:
+        """(rows,) log pseudo-likelihood sum_i ln p(x_i | the others) of every row, which needs no Z."""
+        return log_pseudolikelihoods(self._read(X), self._parameters)
+
+    def score_pseudo(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> float:
+        """Mean of `score_pseudo_samples`: how well the model predicts every variable from the others."""
+        return _mean(self.score_pseudo_samples(X), sample_weight)
+
+    @property
+    def log_partition_(self) -> float:
+        """ln Z of the learned model: by mean field where that is accurate, else by sampling with `seed`, to 0.01.
+
+        Worked out once, when a score first asks for it.
+        """
+        check_is_fitted(self)
+        if self._log_partition is None:
+            self._log_partition = log_norm(self.model_, self.seed)
+        return self._log_partition
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """(rows, n) what the network expects of every variable given the others in its row: <x_i | x_j, j != i>."""
@@ -249,6 +271,7 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
 
     def _set(self, parameters: Parameters, errors: Parameters | None, model: NNBM) -> None:
         self._parameters = parameters
+        self._log_partition = None
         self.model_, self.bias_ = model, parameters.bias
         self.coupling_: Coupling = model.coupling
         self.standard_errors_ = errors
@@ -305,6 +328,11 @@ class NonnegativeBoltzmann(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = bool(np.all(np.asarray(self.lower) >= 0.0))
         return tags
+
+
+def _mean(scores: FloatArray, sample_weight: ArrayLike | None) -> float:
+    weights = None if sample_weight is None else as_floats("sample_weight", sample_weight)
+    return float(np.average(scores, weights=weights))
 
 
 def _labels(labelled: object) -> list[str]:

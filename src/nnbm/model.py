@@ -114,21 +114,26 @@ x[1] = 0.5 has x'Wx = -0.5. Raise the diagonal or weaken the negative couplings 
         """Whether every variable lives on x >= 0, without an upper end."""
         return bool((self.lower == 0.0).all() and np.isposinf(self.upper).all())
 
-    @cached_property
+    @property
     def edges(self) -> tuple[IntArray, IntArray]:
         """(i, j), each (edges,), with i < j and w_ij != 0, in row order."""
-        upper = sparse.triu(self.coupling, k=1, format="coo")
-        i, j = upper.row.astype(np.int64), upper.col.astype(np.int64)
-        order = np.lexsort((j, i))
-        ordered = i[order], j[order]
-        for part in ordered:
-            part.flags.writeable = False
-        return ordered
+        i, j, _ = self._upper_entries
+        return i, j
 
     @property
     def edge_couplings(self) -> FloatArray:
         """(edges,) the w_ij in the order of `edges`."""
-        return np.asarray(self.coupling[self.edges]).ravel()
+        return self._upper_entries[2]
+
+    @cached_property
+    def _upper_entries(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """(i, j, w_ij), each (edges,), of the edges in row order."""
+        upper = sparse.triu(self.coupling, k=1, format="coo")
+        order = np.lexsort((upper.col, upper.row))
+        entries = upper.row.astype(np.int64)[order], upper.col.astype(np.int64)[order], upper.data[order]
+        for part in entries:
+            part.flags.writeable = False
+        return entries
 
     @property
     def graph(self) -> sparse.csr_array:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import nnbm
-from nnbm import HMC, NNBM, Fields, Gibbs, open_samples, sample, sample_to
+from nnbm import HMC, NNBM, Fields, Gibbs, Tempering, open_samples, sample, sample_to
 from nnbm.recording import folder as layout
 from nnbm.recording import recorder
 
@@ -28,6 +28,7 @@ SAMPLERS = {
     "chromatic": (GRID, Gibbs(order="chromatic")),
     "dense chromatic": (DENSE, Gibbs(order="chromatic")),
     "fields": (GRID, Fields()),
+    "tempering": (nnbm.gallery.two_modes(), Tempering(ladder=(0.0, 0.5, 1.0))),
     "hmc": (nnbm.gallery.square_grid(3, 3, coupling=0.2), HMC()),
 }
 FEW_DRAWS = pytest.mark.filterwarnings("ignore::nnbm.UnreliableWarning")

@@ -21,11 +21,12 @@ from nnbm.sampling.result import Samples
 from nnbm.sampling.run import run_chains
 from nnbm.sampling.settings import Settings, require_memory
 from nnbm.sampling.starts import checked_starts, dispersed_starts
+from nnbm.sampling.tempering import Tempering
 from nnbm.stream import Seed, sequence
 
 __all__ = ["disagreement", "prepared_chains", "sample", "sampler_of", "told", "warn"]
 
-_METHODS: dict[str, Sampler] = {"gibbs": Gibbs(), "hmc": HMC(), "fields": Fields()}
+_METHODS: dict[str, Sampler] = {"gibbs": Gibbs(), "hmc": HMC(), "fields": Fields(), "tempering": Tempering()}
 
 
 def sample(
@@ -44,7 +45,8 @@ def sample(
     """Draw from the model with several chains, one per core at a time.
 
     draws: kept per chain, `thin` sweeps apart, after `burn_in` sweeps (None: half as many as are kept).
-    method: "gibbs", "fields" or "hmc", or the method with its options, such as Gibbs(order="chromatic").
+    method: "gibbs"; "fields" or "hmc" for directions in which Gibbs creeps; "tempering" for several modes; or a method
+    with its options, such as Gibbs(order="chromatic").
     seed: a number >= 0, a SeedSequence or a Generator; the same seed gives the same draws on any number of threads.
     initial: where chains start, (n,) or (chains, n), within the model's ends; None starts them apart from each
     other (`starts.dispersed_starts`). threads: None takes every core. progress: None shows a bar on a terminal only.

@@ -10,7 +10,7 @@ from nnbm.arrays import as_whole
 from nnbm.sampling.memory import available_bytes
 from nnbm.sampling.run import Schedule
 
-__all__ = ["Settings", "require_memory"]
+__all__ = ["Settings", "checked_threads", "require_memory"]
 
 _MOST_SWEEPS = 2**62  # kernels count in 64 bits
 
@@ -35,7 +35,12 @@ class Settings:
                 f"thin = {apart}, burn_in = {unrecorded}. No machine lives that long: lower them."
             )
         count = _at_least(1, "chains", chains)
-        return cls(schedule, count, _available_cores() if threads is None else _at_least(1, "threads", threads))
+        return cls(schedule, count, checked_threads(threads))
+
+
+def checked_threads(threads: Any) -> int:
+    """At least 1; None takes every core there is."""
+    return _available_cores() if threads is None else _at_least(1, "threads", threads)
 
 
 def _at_least(least: int, name: str, value: Any) -> int:
