@@ -45,7 +45,7 @@ class _Request:
     seed: int
     figure: Path | None
     output: Path | None
-    method: str = "gibbs"
+    method: str = "auto"
 
 
 def _version(wanted: bool) -> None:
@@ -96,7 +96,9 @@ def sample(
     seed: Seed = 0,
     figure: FigureFile = None,
     output: OutputFile = None,
-    method: Annotated[str, typer.Option(help="gibbs, fields, hmc, or tempering, which finds several modes.")] = "gibbs",
+    method: Annotated[
+        str, typer.Option(help="auto, gibbs, tempering (several modes), fields (slow moves) or hmc.")
+    ] = "auto",
     to: Annotated[
         Path | None,
         typer.Option(
@@ -193,8 +195,9 @@ def _sample_to(folder: Path, model: NNBM, request: _Request) -> None:
     with _unreliable_is_exit_1():
         try:
             stored = nnbm.sample_to(
-                folder, model, request.draws, chains=request.chains, thin=request.thin, seed=request.seed
-            )
+                folder, model, request.draws, chains=request.chains, method=request.method, thin=request.thin,
+                seed=request.seed,
+            )  # fmt: skip
         except KeyboardInterrupt as error:  # click would end it without a word
             raise typer.Exit(_told(error, 130)) from error
         console.print(repr(model), highlight=False)

@@ -14,7 +14,7 @@ from rich.text import Text
 from nnbm.arrays import FloatArray, IntArray
 from nnbm.inference.result import Inference
 from nnbm.sampling import diagnostics
-from nnbm.sampling.diagnostics import FEWEST_DRAWS, RHAT_LIMIT
+from nnbm.sampling.diagnostics import FEWEST_DRAWS, RHAT_LIMIT, LeastEss
 from nnbm.sampling.moments import SampledMoments
 from nnbm.sampling.result import Samples
 
@@ -47,7 +47,20 @@ def samples_table(samples: Samples, *, rows: int = 12) -> RenderableType:
     _add_rows(table, "ESS bulk", samples.label, places[shown], mean, error[shown], sd, ess[shown], rhat[shown])
     if shown.size < n:
         table.caption = f"{_choice(judged, places.size == n, shown.size)}; {n - shown.size} more are not shown"
-    return Group(table, _verdict(samples.seconds, ess, rhat, "" if places.size == n else " of these"))
+    if judged and places.size == n:
+        least = samples.least_ess()
+        of_what = f" (mean of {_quantity(least, samples.label)})"
+        verdict = _verdict(samples.seconds, np.array([least.value]), rhat, "", of_what)
+    else:
+        verdict = _verdict(samples.seconds, ess, rhat, " of these")
+    return Group(table, verdict, *([Text(samples.detail)] if samples.detail else []))
+
+
+def _quantity(least: LeastEss, label: Callable[[int], str]) -> str:
+    """What the smallest ESS is of, with its variable's name."""
+    if least.site is None:
+        return f"the {least.what}"
+    return label(least.site) + least.what.removeprefix("x")
 
 
 def moments_table(moments: SampledMoments, *, rows: int = 12) -> RenderableType:
@@ -93,13 +106,13 @@ def _choice(judged: bool, all_judged: bool, shown: int) -> str:
     return f"the {shown} of lowest ESS" if all_judged else f"the {shown} of highest plain R-hat"
 
 
-def _verdict(taken: float, ess: FloatArray, rhat: FloatArray, of_these: str) -> Text:
+def _verdict(taken: float, ess: FloatArray, rhat: FloatArray, of_these: str, of_what: str = "") -> Text:
     seconds = f"{taken:.2f} s of sampling"
     if not (np.isfinite(ess).any() and np.isfinite(rhat).any()):
         return Text(f"R-hat and ESS cannot be told from these draws; {seconds}")
     lowest = float(np.nanmin(ess))
-    rate = f"({lowest / taken:,.0f} per second)" if taken > 0 else ""
-    return Text(f"largest R-hat{of_these} {np.nanmax(rhat):.3f}, smallest ESS {lowest:,.0f} {rate}, {seconds}")
+    rate = f" ({lowest / taken:,.0f} per second)" if taken > 0 else ""
+    return Text(f"smallest ESS {lowest:,.0f}{of_what}{rate}, largest R-hat{of_these} {np.nanmax(rhat):.3f}, {seconds}")
 
 
 def _or_dash(value: float, form: str) -> str:

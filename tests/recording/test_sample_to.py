@@ -265,7 +265,7 @@ def test_unreliable_draws_are_never_silent(tmp_path):
     model = NNBM([40.0, 40.0], [[1.0, 3.0], [3.0, 1.0]], names=["left", "right"])
     starts = np.array([[40.0, 0.0], [0.0, 40.0]])
     with pytest.warns(nnbm.UnreliableWarning, match=r"R-hat exceeds 1.01 for (left|right)") as caught:
-        sample_to(tmp_path, model, 200, chains=2, initial=starts, seed=0)
+        sample_to(tmp_path, model, 200, chains=2, method="gibbs", initial=starts, seed=0)
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -45,3 +45,36 @@ def test_a_single_chain_is_compared_with_itself():
 def test_too_few_draws_are_not_judged():
     with pytest.raises(ValueError, match="at least 8 per chain"):
         diagnostics.rhat(np.zeros((4, 7, 1)))
+
+
+def autoregressions(rho, draws=8000, seed=0):
+    """(4, draws, n) of unit variance, rho (n,)."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(4, draws, len(rho)))
+    for k in range(1, draws):
+        values[:, k] = rho * values[:, k - 1] + np.sqrt(1.0 - rho**2) * values[:, k]
+    return values
+
+
+def test_the_slowest_functional_is_found():
+    rho = np.array([0.2, 0.9, 0.4, 0.0])
+    mixing = np.random.default_rng(1).normal(size=(4, 4)) * np.array([1.0, 10.0, 0.1, 1.0])
+    mixed = autoregressions(rho) @ mixing
+    found = mixing @ diagnostics.slowest_functional(mixed)  # in terms of the autoregressions
+    assert np.abs(found[1]) > 20.0 * np.abs(np.delete(found, 1)).max()
+
+
+def test_the_least_is_named():
+    """x is drawn anew each time, but its spread lasts: only the mean of x² shows it."""
+    spread = np.exp(autoregressions(np.array([0.98, 0.0])))
+    draws = np.random.default_rng(2).normal(size=spread.shape) * spread
+    least = diagnostics.least_ess(draws)
+    assert (least.what, least.site) == ("x²", 0)
+    assert least.value == min(least.each.values()) < 0.2 * diagnostics.ess(draws, "mean").min()
+    assert set(least.each) == {"x", "x²", "slowest combination"}
+
+
+def test_the_least_of_draws_that_never_vary_is_unknown():
+    least = diagnostics.least_ess(np.ones((2, 100, 3)))
+    assert np.isnan(least.value)
+    assert least.each == {}

@@ -45,14 +45,14 @@ def test_stuck_chains_are_named():
     model = NNBM([40.0, 40.0], [[1.0, 3.0], [3.0, 1.0]], names=["left", "right"])
     starts = np.array([[40.0, 0.0], [0.0, 40.0]])
     with pytest.warns(nnbm.UnreliableWarning, match=r"R-hat exceeds 1.01 for (left|right) \(\d\.\d+\)"):
-        sample(model, 200, chains=2, initial=starts, seed=0)
+        sample(model, 200, chains=2, method="gibbs", initial=starts, seed=0)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_starts_are_dispersed_over_modes(seed):
     """Without any hint about them, chains land in both modes of a competitive pair, so R-hat can speak."""
     with pytest.warns(nnbm.UnreliableWarning, match="R-hat exceeds"):
-        s = sample(nnbm.gallery.two_modes(bias=(15.0, 15.0)), 100, seed=seed)
+        s = sample(nnbm.gallery.two_modes(bias=(15.0, 15.0)), 100, method="gibbs", seed=seed)
     winner = s.draws[:, -1].argmax(axis=1)
     assert set(winner.tolist()) == {0, 1}
 
@@ -88,7 +88,7 @@ def test_initial_is_where_chains_start():
         ({"threads": 0}, "threads: at least 1"),
         (
             {"method": "metropolis"},
-            r"method: one of \['fields', .*'tempering'\] is meant, but method = 'metropolis'",
+            r"method: one of \['auto', .*'tempering'\] is meant, but method = 'metropolis'",
         ),
         ({"initial": np.ones(8)}, r"initial: shape \(9,\) or \(4, 9\) is needed; its shape is \(8,\)"),
         ({"initial": -np.ones(9)}, r"initial: the model lives on x >= 0, but initial\[0\] = -1.0"),

@@ -63,7 +63,7 @@ def floor(
     >>> abs(found.e_b - 0.070) < 0.003, abs(found.e_w - 0.052) < 0.002
     (True, True)
     """
-    samples = sample(model, -(-draws // _CHAINS), chains=_CHAINS, thin=thin, seed=seed, progress=False)
+    samples = sample(model, -(-draws // _CHAINS), chains=_CHAINS, method="gibbs", thin=thin, seed=seed, progress=False)
     return floor_from_draws(samples.flat, rows, edges or EdgeSet(model.n, *model.edges))
 
 

@@ -160,7 +160,7 @@ class _Climb:
             warnings.simplefilter("always", UnreliableWarning)
             samples = sample(
                 self._model(at), -(-count // _CHAINS), chains=_CHAINS, thin=_THIN, burn_in=_BURN_IN, seed=own_seed,
-                initial=self.rows.columns[:, starts].T, threads=self.threads, progress=False,
+                initial=self.rows.columns[:, starts].T, method="gibbs", threads=self.threads, progress=False,
             )  # fmt: skip
         if samples.interrupted:
             raise KeyboardInterrupt

@@ -47,7 +47,7 @@ def sample_to(
     draws: int = 1000,
     *,
     chains: int = 4,
-    method: str | Sampler = "gibbs",
+    method: str | Sampler = "auto",
     seed: Seed = None,
     burn_in: int | None = None,
     thin: int = 1,
@@ -74,7 +74,7 @@ def sample_to(
     ...     stored.draws, stored.moments.mean.shape, stored.load(every=10).draws.shape
     (1000, (9,), (2, 100, 9))
     """
-    sampler, path = sampler_of(method), Path(folder)
+    sampler, path = sampler_of(method, model).sampler, Path(folder)
     Settings.checked(draws, chains, burn_in, thin, threads)  # before a folder is made
     with locked(path):
         there = read_manifest(path)

@@ -6,9 +6,11 @@ A variable whose draws never vary, or are not all finite, has none of them: NaN.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy import linalg
 
 from nnbm.arrays import FloatArray, IntArray
 
@@ -17,9 +19,12 @@ __all__ = [
     "MOST_SUSPECTS",
     "RHAT_LIMIT",
     "EssKind",
+    "LeastEss",
     "ess",
+    "least_ess",
     "mean_error",
     "rhat",
+    "slowest_functional",
     "suspects",
     "unmixed",
 ]
@@ -30,6 +35,8 @@ FEWEST_DRAWS = 8  # draws per chain below which no diagnostic means anything
 RHAT_LIMIT = 1.01  # above it chains have not agreed (Vehtari et al. 2021)
 MOST_SUSPECTS = 500  # up to this many variables every one gets the rank-normalised R-hat
 _BLOCK = 4096
+_LAG = 10  # draws, over which the slowest linear functional is looked for
+_MOST_COMBINED = 300  # variables that may be in it
 
 
 def rhat(draws: FloatArray) -> FloatArray:
@@ -53,6 +60,58 @@ def mean_error(draws: FloatArray) -> FloatArray:
 
     unit = _by_blocks(draws, lambda part: array_stats.mcse(part, chain_axis=0, draw_axis=1, method="mean"))
     return unit * _largest(draws)
+
+
+@dataclass(frozen=True)
+class LeastEss:
+    """The smallest effective number of draws, `value`, and whose it is.
+
+    what: "x" or "x²" of the variable `site`, or the "slowest combination". each: the smallest of every kind.
+    """
+
+    value: float
+    what: str
+    site: int | None
+    each: dict[str, float]
+
+
+def least_ess(draws: FloatArray) -> LeastEss:
+    """Of the means of x, of x², and of the linear functional that moves slowest (`slowest_functional`).
+
+    Ranks are the same for x and x², so bulk ESS would not see that spreads mix worse than means.
+    """
+    kinds = {"x": ess(draws, "mean"), "x²": ess(draws**2, "mean")}
+    if 1 < draws.shape[2] <= _MOST_COMBINED:
+        kinds["slowest combination"] = ess((draws @ slowest_functional(draws))[:, :, None], "mean")
+    known = {what: found for what, found in kinds.items() if np.isfinite(found).any()}
+    if not known:
+        return LeastEss(np.nan, "x", None, {})
+    each = {what: float(np.nanmin(found)) for what, found in known.items()}
+    what = min(each, key=lambda kind: each[kind])
+    site = None if what == "slowest combination" else int(np.nanargmin(known[what]))
+    return LeastEss(each[what], what, site, each)
+
+
+def slowest_functional(draws: FloatArray) -> FloatArray:
+    """(n,) the weights a of the a.x of largest autocorrelation some draws apart, in units where each sd is 1 before.
+
+    Of more than a few hundred variables it is the one variable that has it.
+    """
+    lag = max(1, min(_LAG, draws.shape[1] // 20))
+    apart = draws - draws.mean(axis=(0, 1))
+    sd = apart.std(axis=(0, 1))
+    unit = np.divide(1.0, sd, out=np.zeros_like(sd), where=sd > 0.0)
+    scaled = apart * unit
+    early, late = (part.reshape(-1, sd.size) for part in (scaled[:, :-lag], scaled[:, lag:]))
+    if sd.size > _MOST_COMBINED:
+        weights = np.zeros(sd.size)
+        worst = int(np.argmax(np.einsum("ki,ki->i", early, late)))
+        weights[worst] = unit[worst]
+        return weights
+    lagged = early.T @ late / early.shape[0]
+    flat = scaled.reshape(-1, sd.size)
+    covariance = flat.T @ flat / flat.shape[0] + 1e-6 * np.eye(sd.size)  # variables that never vary, or follow others
+    return np.asarray(unit * linalg.eigh(0.5 * (lagged + lagged.T), covariance)[1][:, -1])
 
 
 def unmixed(draws: FloatArray, threshold: float = RHAT_LIMIT) -> tuple[IntArray, FloatArray]:

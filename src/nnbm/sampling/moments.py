@@ -92,6 +92,7 @@ def summarised(
     seconds: float,
     interrupted: bool,
     info: Mapping[str, FloatArray],
+    detail: str = "",
 ) -> SampledMoments:
     """All chains together; `sums` are used up, and leave the list as they are, so that their memory is free again."""
     counts = tuple(one.recorded for one in sums)
@@ -115,6 +116,7 @@ def summarised(
         interrupted=interrupted,
         _rhat=rhat,
         info=info,
+        detail=detail,
     )
 
 

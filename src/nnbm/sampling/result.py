@@ -11,7 +11,7 @@ import numpy as np
 
 from nnbm.arrays import FloatArray
 from nnbm.sampling import diagnostics
-from nnbm.sampling.diagnostics import EssKind
+from nnbm.sampling.diagnostics import EssKind, LeastEss
 
 __all__ = ["Samples"]
 
@@ -75,6 +75,10 @@ class Samples:
     def ess(self, kind: EssKind = "bulk") -> FloatArray:
         """(n,) effective number of independent draws: "bulk" (default), "tail" or "mean"."""
         return diagnostics.ess(self.draws, kind)
+
+    def least_ess(self) -> LeastEss:
+        """The smallest effective number of draws of x, x² and the linear functional that moves slowest."""
+        return diagnostics.least_ess(self.draws)
 
     def rhat(self) -> FloatArray:
         """(n,) rank-normalised split R-hat: above 1.01 the chains have not agreed."""

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from nnbm.arrays import FloatArray, IntArray
 from nnbm.errors import UnreliableWarning
 from nnbm.model import NNBM
+from nnbm.sampling.choice import Choice, choose
 from nnbm.sampling.diagnostics import FEWEST_DRAWS, MOST_SUSPECTS, RHAT_LIMIT, unmixed
 from nnbm.sampling.fields import Fields
 from nnbm.sampling.gibbs import Gibbs
@@ -34,7 +35,7 @@ def sample(
     draws: int = 1000,
     *,
     chains: int = 4,
-    method: str | Sampler = "gibbs",
+    method: str | Sampler = "auto",
     seed: Seed = None,
     burn_in: int | None = None,
     thin: int = 1,
@@ -45,8 +46,9 @@ def sample(
     """Draw from the model with several chains, one per core at a time.
 
     draws: kept per chain, `thin` sweeps apart, after `burn_in` sweeps (None: half as many as are kept).
-    method: "gibbs"; "fields" or "hmc" for directions in which Gibbs creeps; "tempering" for several modes; or a method
-    with its options, such as Gibbs(order="chromatic").
+    method: "auto" (default) is "gibbs" unless a short pilot shows that it creeps: then "tempering" (several modes) or
+    "fields" (slow directions), by a race; `detail` of the result says why. "hmc"; or a method with its options, such as
+    Gibbs(order="chromatic").
     seed: a number >= 0, a SeedSequence or a Generator; the same seed gives the same draws on any number of threads.
     initial: where chains start, (n,) or (chains, n), within the model's ends; None starts them apart from each
     other (`starts.dispersed_starts`). threads: None takes every core. progress: None shows a bar on a terminal only.
@@ -59,7 +61,7 @@ def sample(
     >>> s.draws.shape
     (4, 1000, 36)
     """
-    sampler = sampler_of(method)
+    sampler, reason = sampler_of(method, model)
     chosen = Settings.checked(draws, chains, burn_in, thin, threads)
     _check_memory(chosen, model.n)
     prepared = prepared_chains(model, sampler, chosen, seed, initial)
@@ -76,24 +78,27 @@ def sample(
     seconds = time.perf_counter() - started
     schedule = chosen.schedule
     samples = Samples(
-        kept, model.names, sampler.name, schedule.burn_in, schedule.thin, seconds, interrupted, told(prepared)
+        kept, model.names, sampler.name, schedule.burn_in, schedule.thin, seconds, interrupted, told(prepared), reason
     )
     _warn_if_unreliable(samples, schedule.draws)
     return samples
 
 
-def sampler_of(method: str | Sampler) -> Sampler:
-    """The sampler that a name or an object stands for."""
+def sampler_of(method: str | Sampler, model: NNBM) -> Choice:
+    """The sampler that a name or an object stands for, and why, where that was left to us."""
+    names = sorted(("auto", *_METHODS))
     if isinstance(method, str):
+        if method == "auto":
+            return choose(model)
         if method not in _METHODS:
-            raise ValueError(f"method: one of {sorted(_METHODS)} is meant, but method = {method!r}.")
-        return _METHODS[method]
+            raise ValueError(f"method: one of {names} is meant, but method = {method!r}.")
+        return Choice(_METHODS[method], "")
     if isinstance(method, type) or not callable(getattr(method, "chains", None)) or not hasattr(method, "name"):
         raise TypeError(
-            f"method: one of {sorted(_METHODS)} or a sampler such as nnbm.Gibbs() is meant (an object, not its class), "
+            f"method: one of {names} or a sampler such as nnbm.Gibbs() is meant (an object, not its class), "
             f"but method = {method!r}."
         )
-    return method
+    return Choice(method, "")
 
 
 def prepared_chains(

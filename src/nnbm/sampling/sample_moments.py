@@ -25,7 +25,7 @@ def sample_moments(
     draws: int = 1000,
     *,
     chains: int = 4,
-    method: str | Sampler = "gibbs",
+    method: str | Sampler = "auto",
     seed: Seed = None,
     burn_in: int | None = None,
     thin: int = 1,
@@ -46,7 +46,7 @@ def sample_moments(
     >>> m.covariance.shape, m.covariance.nnz  # variances and edges
     ((100, 100), 460)
     """
-    sampler = sampler_of(method)
+    sampler, reason = sampler_of(method, model)
     chosen = Settings.checked(draws, chains, burn_in, thin, threads)
     schedule, pattern = chosen.schedule, Pattern(model.coupling)
     require_memory(
@@ -78,6 +78,7 @@ def sample_moments(
         seconds=time.perf_counter() - started,
         interrupted=interrupted,
         info=told(prepared),
+        detail=reason,
     )
     warn_if_unreliable(moments, schedule.draws, stacklevel=2)
     return moments

@@ -103,7 +103,7 @@ def _data(experiment: Experiment, task: Task) -> tuple[Data, float]:
         warnings.simplefilter("ignore", UnreliableWarning)  # R-hat is reported with the table
         samples = sample(
             model, -(-experiment.rows // experiment.chains), chains=experiment.chains, thin=experiment.thin,
-            burn_in=50 * experiment.thin, seed=seed, threads=1, progress=False,
+            burn_in=50 * experiment.thin, method="gibbs", seed=seed, threads=1, progress=False,
         )  # fmt: skip
     if samples.interrupted:
         raise KeyboardInterrupt
