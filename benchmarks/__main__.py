@@ -19,9 +19,23 @@ import scipy
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import collective, effective, gibbs, learning, mean_field, modes, one_variable, peers, streaming
+from benchmarks import (
+    collective,
+    effective,
+    gibbs,
+    learning,
+    mean_field,
+    modes,
+    one_variable,
+    peers,
+    sparse_algebra,
+    streaming,
+)
 from benchmarks.rows import Row
 
+MODULES = (
+    one_variable, gibbs, effective, peers, collective, modes, streaming, mean_field, sparse_algebra, learning,
+)  # fmt: skip
 RESULTS = Path(__file__).with_name("results.json")
 
 
@@ -40,7 +54,7 @@ def table(rows: list[Row]) -> Table:
 def main() -> int:
     """Measure, print, write."""
     rows = []
-    for module in (one_variable, gibbs, effective, peers, collective, modes, streaming, mean_field, learning):
+    for module in MODULES:
         for row in module.rows():
             Console(stderr=True).print(f"  {row.name}: {row.value:.3g} {row.unit}", highlight=False)
             rows.append(row)
