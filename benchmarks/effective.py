@@ -7,20 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
 
 from benchmarks.rows import Row
 from nnbm import NNBM, Gibbs, gallery
 from nnbm.arrays import FloatArray
-from nnbm.sampling.diagnostics import ess
+from nnbm.sampling.diagnostics import ess, slowest_functional
 from nnbm.sampling.protocol import Sampler
 from nnbm.sampling.starts import dispersed_starts
 from nnbm.stream import sequence
 
-__all__ = ["PLAIN", "Effective", "effective", "paper_models", "slowest_functional"]
+__all__ = ["PLAIN", "Effective", "effective", "paper_models", "timed_draws"]
 
 PLAIN = Gibbs(order="sequential", cycle=("draw",))
-CHAINS, DRAWS, LAG, ROUNDS = 4, 20_000, 10, 3
+CHAINS, DRAWS, ROUNDS = 4, 20_000, 3
 # R's tmvtnorm (precision-form Gibbs) over a plain numba Gibbs, bulk ESS of the worst x_i per CPU second: measured
 # once on one core with R, which is not run here
 TMVTNORM = {"6x6 grid, w = 0.8": 0.536, "6x6 grid, w = 0.2": 0.920, "orientation n = 36, eps = 2": 0.396}
@@ -61,15 +60,6 @@ def timed_draws(sampler: Sampler, model: NNBM, draws: int, seed: int = 0) -> tup
         chain.run(1, rows)
         seconds += time.process_time() - started
     return out, seconds
-
-
-def slowest_functional(draws: FloatArray) -> FloatArray:
-    """(n,) the weights a of the a.x of largest autocorrelation `LAG` draws apart."""
-    apart = draws - draws.mean(axis=(0, 1))
-    flat = apart.reshape(-1, apart.shape[2])
-    early, late = apart[:, :-LAG].reshape(-1, flat.shape[1]), apart[:, LAG:].reshape(-1, flat.shape[1])
-    lagged = early.T @ late / early.shape[0]
-    return np.asarray(linalg.eigh(0.5 * (lagged + lagged.T), flat.T @ flat / flat.shape[0])[1][:, -1])
 
 
 def effective(draws: FloatArray, seconds: float, functional: FloatArray) -> Effective:

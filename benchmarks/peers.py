@@ -11,10 +11,11 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from benchmarks.effective import PLAIN, effective, paper_models, slowest_functional, timed_draws
+from benchmarks.effective import PLAIN, effective, paper_models, timed_draws
 from benchmarks.rows import Row
 from nnbm import NNBM
 from nnbm.arrays import FloatArray
+from nnbm.sampling.diagnostics import slowest_functional
 
 __all__ = ["rows"]
 
