@@ -1,4 +1,4 @@
-"""Collective moves: independent values of slow functionals a CPU second, beside plain Gibbs; above all a bump's angle."""
+"""Collective moves: effective values of slow functionals a CPU second, beside plain Gibbs; a bump's angle above all."""
 
 from __future__ import annotations
 
