@@ -32,7 +32,7 @@ MARKS = {
     Status.NO_SITE: "s",
 }
 FOLDER = Path(__file__).parent
-DRAWS, THIN = 40_000, 20  # four chains each
+DRAWS, THIN = 160_000, 5  # four chains each
 LN_Z_ERROR = 0.003
 
 
@@ -59,13 +59,15 @@ class Score:
 class Line:
     """All methods on one case; `noise` is the reference's own mean absolute error of a mean and of a covariance.
 
-    ln_z: the reference's value and its standard error; None where the annealing itself warns.
+    sd: the variables' mean standard deviation. ln_z: the reference's value and its standard error; None where the
+    annealing itself warns.
     """
 
     family: str
     at: float
     reference: str
     noise: tuple[float, float]
+    sd: float
     scores: dict[str, Score]
     ln_z: tuple[float, float] | None = None
 
@@ -129,6 +131,11 @@ class Reference:
     noise: tuple[float, float]
     ln_z: tuple[float, float] | None = None
 
+    @property
+    def sd(self) -> float:
+        """The variables' mean standard deviation."""
+        return float(np.sqrt(np.diagonal(self.covariance)).mean())
+
 
 def annealed(model: NNBM) -> tuple[float, float] | None:
     """ln Z by sampling, and its standard error."""
@@ -170,13 +177,13 @@ def measure(case: Case) -> Line:
         warnings.simplefilter("ignore", nnbm.UnreliableWarning)
         truth = reference(case.model)
         scores = {name: score(nnbm.infer(case.model, name, throw=False), truth) for name in METHODS}
-    return Line(case.family, case.at, truth.kind, truth.noise, scores, truth.ln_z)
+    return Line(case.family, case.at, truth.kind, truth.noise, truth.sd, scores, truth.ln_z)
 
 
 def table(lines: list[Line]) -> Table:
     """One row a case."""
     found = Table(title="mean absolute error: means / covariances")
-    for heading in ("family", "at", "reference", "noise", *METHODS, "auto/best"):
+    for heading in ("family", "at", "reference", "noise", *METHODS, "auto/best", "auto/sd (noise)"):
         found.add_column(heading, justify="left" if heading == "family" else "right")
     for line in lines:
         cells = [
@@ -185,7 +192,7 @@ def table(lines: list[Line]) -> Table:
         ]
         found.add_row(
             line.family, f"{line.at:g}", line.reference, f"{line.noise[0]:.4f}/{line.noise[1]:.4f}", *cells,
-            f"{line.auto_ratio:.2f}",
+            f"{line.auto_ratio:.2f}", f"{line.scores['auto'].mean / line.sd:.4f} ({line.noise[0] / line.sd:.4f})",
         )  # fmt: skip
     found.caption = "i: warns of inaccuracy, m: of several modes, u: no stable solution; (error of the partial result)"
     return found

@@ -141,7 +141,7 @@ def test_killed_by_sigkill_in_burn_in_and_between_draws(tmp_path):
 
 def test_ctrl_c_notes_every_chain_and_says_how_to_go_on(tmp_path):
     grid = nnbm.gallery.square_grid(20, 20, coupling=0.2)
-    options = {"chains": 3, "seed": 5, "thin": 20, "burn_in": 200}
+    options = {"chains": 3, "seed": 5, "thin": 20, "burn_in": 200, "method": "gibbs"}
     sample(grid, 10, **options)  # compile first
     threading.Timer(0.4, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt) as caught:
@@ -380,12 +380,14 @@ class Tuning:
 def test_a_sampler_of_ones_own_is_resumed_with_its_numbers_and_info(tmp_path, monkeypatch):
     method = Tuning(np.arange(9.0))
     options = {"chains": 2, "seed": 1, "thin": 1, "burn_in": 0, "method": method}
-    for count in (4, 6):
+    for count in range(4, 20):  # how many slices, and so notes, there are is a matter of time
         with monkeypatch.context() as patch:
             crash_at(patch, count, after=True)
             with pytest.raises(Crash):
                 sample_to(tmp_path, GRID, 90, block=10, checkpoint_every=0.0, **options)
-    begun = open_samples(tmp_path)
+        begun = open_samples(tmp_path)
+        if begun.draws > 0:
+            break
     assert 0 < begun.draws < 90
     stored = sample_to(tmp_path, GRID, 90, block=10, **options)
     whole = sample(GRID, 90, **options)

@@ -59,10 +59,10 @@ def test_ctrl_c_before_the_first_draw_is_just_ctrl_c():
 @pytest.mark.filterwarnings("ignore:R-hat exceeds")  # few draws of many variables
 def test_sample_says_that_it_was_interrupted():
     model = nnbm.gallery.square_grid(30, 30, coupling=0.1)
-    nnbm.sample(model, 2000, chains=2, thin=5, seed=0)  # compile first
+    nnbm.sample(model, 2000, chains=2, thin=5, method="gibbs", seed=0)  # compile first
     threading.Timer(1.0, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.warns(nnbm.UnreliableWarning, match=r"Interrupted: \d+ of 50000 draws per chain are kept"):
-        s = nnbm.sample(model, 50_000, chains=2, thin=50, seed=0, burn_in=100)
+        s = nnbm.sample(model, 50_000, chains=2, thin=50, method="gibbs", seed=0, burn_in=100)
     assert s.interrupted
     assert "interrupted" in repr(s)
     assert np.isfinite(s.draws).all()

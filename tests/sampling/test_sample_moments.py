@@ -171,13 +171,13 @@ def test_memory_does_not_grow_with_the_draws():
 @pytest.mark.filterwarnings("ignore:R-hat exceeds")
 def test_ctrl_c_keeps_what_was_summed_up():
     model = nnbm.gallery.square_grid(30, 30, coupling=0.1)
-    sample_moments(model, 2000, chains=2, thin=5, seed=0)  # compile first
+    sample_moments(model, 2000, chains=2, thin=5, method="gibbs", seed=0)  # compile first
     threading.Timer(0.8, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.warns(nnbm.UnreliableWarning, match=r"Interrupted: \d+ of 50000 draws per chain are in the moments"):
-        m = sample_moments(model, 50_000, chains=2, thin=50, seed=0, burn_in=100)
+        m = sample_moments(model, 50_000, chains=2, thin=50, method="gibbs", seed=0, burn_in=100)
     assert m.interrupted
     assert "interrupted" in repr(m)
-    kept = sample(model, max(m.counts), chains=2, thin=50, seed=0, burn_in=100).draws
+    kept = sample(model, max(m.counts), chains=2, thin=50, method="gibbs", seed=0, burn_in=100).draws
     rows = np.concatenate([chain[:count] for chain, count in zip(kept, m.counts, strict=True)])
     np.testing.assert_allclose(m.mean, rows.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(m.variance, rows.var(axis=0), rtol=1e-10)
