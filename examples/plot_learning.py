@@ -54,7 +54,7 @@ print(nnbm.infer(est.model_))
 expected = est.set_output(transform="pandas").transform(table.head(3))
 print(expected.round(3))
 strange = table.head(1).assign(oak=6.0)
-print(f"log pseudo-likelihood of a usual row {est.score_samples(table.head(1))[0]:.1f}, with oak at 6 instead "
+print(f"log-likelihood of a usual row {est.score_samples(table.head(1))[0]:.1f}, with oak at 6 instead "
       f"{est.score_samples(strange)[0]:.1f}")  # fmt: skip
 
 # %%

@@ -15,7 +15,7 @@ import numpy as np
 import nnbm
 
 model = nnbm.gallery.two_modes(competition=3.0, bias=(3.0, 3.0))
-s = nnbm.sample(model, draws=5000, chains=4, thin=5, seed=0)
+s = nnbm.sample(model, draws=5000, chains=4, method="gibbs", thin=5, seed=0)
 print(model.copositivity.certificate)
 
 x = np.linspace(0, 6, 200)
@@ -32,12 +32,21 @@ right.set(title="One chain takes turns", xlabel="draw")
 right.legend()
 
 # %%
-# Deeper modes trap each chain where it started. Chains start apart from each other, so they disagree, and the result
-# comes with a warning that names the variables:
+# Deeper modes trap each chain of Gibbs sampling where it started. Chains start apart from each other, so they disagree,
+# and the result comes with a warning that names the variables:
 
 deep = nnbm.gallery.two_modes(competition=3.0, bias=(15.0, 15.0))
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    stuck = nnbm.sample(deep, draws=1000, chains=4, seed=0)
+    stuck = nnbm.sample(deep, draws=1000, chains=4, method="gibbs", seed=0)
 print(textwrap.fill(str(caught[0].message), 80))
 print("x_0 at the end of each chain:", np.round(stuck.draws[:, -1, 0], 2))
+
+# %%
+# Left to itself, `sample` finds out, and takes parallel tempering: a ladder between independent draws in each mode and
+# the model. The modes then have their weights; here, by symmetry, one half each.
+
+free = nnbm.sample(deep, draws=1000, chains=4, seed=0)
+print(textwrap.fill(free.detail, 80))
+print(f"x_0 wins in {(free.draws[:, :, 0] > free.draws[:, :, 1]).mean():.1%} of the draws")
+print("smallest ESS of x, x² and the slowest combination:", round(free.least_ess().value))
