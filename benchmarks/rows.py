@@ -27,7 +27,7 @@ class Row:
     @property
     def met(self) -> bool | None:
         """Whether the bar was reached."""
-        return None if self.target is None else _HOLDS[self.relation](self.value, self.target)
+        return None if self.target is None else bool(_HOLDS[self.relation](self.value, self.target))
 
 
 def best_seconds(*tasks: Callable[[], object], repeats: int = 7) -> list[float]:

@@ -141,7 +141,7 @@ def test_killed_by_sigkill_in_burn_in_and_between_draws(tmp_path):
 
 def test_ctrl_c_notes_every_chain_and_says_how_to_go_on(tmp_path):
     grid = nnbm.gallery.square_grid(20, 20, coupling=0.2)
-    options = {"chains": 3, "seed": 5, "thin": 20, "burn_in": 200, "method": "gibbs"}
+    options = {"chains": 3, "seed": 5, "thin": 100, "burn_in": 1000, "method": "gibbs"}
     sample(grid, 10, **options)  # compile first
     threading.Timer(0.4, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt) as caught:

@@ -23,13 +23,22 @@ def test_gibbs_where_nothing_creeps(model):
 def test_tempering_where_another_mode_would_be_missed():
     chosen = choose(SHIFTED)
     assert chosen.sampler.name == "tempering"
-    assert "(which missed a mode)" in chosen.reason
+    assert "fields" in chosen.reason
 
 
-def test_a_mode_that_is_not_looked_for_is_missed(monkeypatch):
-    """Negative control: by the pilots' speeds alone another sampler would have won."""
-    monkeypatch.setattr(choice, "_FEW_VARIABLES", 0)
-    assert choose(SHIFTED).sampler.name != "tempering"
+def test_who_has_not_been_to_a_mode_misses_it():
+    here, both, hardly = (choice._Run(1.0, 1.0, np.array(visits)) for visits in ([90, 0], [80, 10], [88, 2]))
+    assert here.misses(both)
+    assert not both.misses(here)
+    assert not hardly.misses(both)
+    assert not here.misses(hardly)  # too few to be sure of
+
+
+def test_draws_are_counted_by_the_nearest_mode():
+    modes = np.array([[4.0, 0.0], [0.0, 4.0]])
+    draws = np.array([[[3.0, 1.0], [4.5, 0.0], [0.2, 5.0]], [[0.0, 1.0], [2.0, 0.1], [9.0, 2.0]]])
+    assert choice._visits(draws, modes).tolist() == [4, 2]
+    assert choice._visits(draws, np.empty((0, 2))).size == 0
 
 
 def test_fields_where_a_bump_creeps():

@@ -43,10 +43,13 @@ def _fill(
     l: FloatArray, r: FloatArray, lower: FloatArray, upper: FloatArray, row: StreamArray, out: FloatArray
 ) -> None:
     """The ends repeat themselves along l and r."""
-    stream = load(row)
+    stream, i = load(row), 0
     for k in range(out.size):
-        i = k % lower.size
-        out[k], stream = box_draw(l[k], r[k], lower[i], upper[i], stream)
+        if lower[i] == 0.0 and upper[i] == np.inf:
+            out[k], stream = half_line_draw(l[k], r[k], stream)
+        else:
+            out[k], stream = box_draw(l[k], r[k], lower[i], upper[i], stream)
+        i = i + 1 if i + 1 < lower.size else 0
     store(stream, row)
 
 

@@ -59,14 +59,12 @@ class Problem:
     def origin_about(self, moments: SiteMoments) -> FloatArray:
         """(n,) a single end nearby; between two ends, of which either may be far away, and without any the mean."""
         end = self.single_end(moments, _NEAR)
-        return np.where(np.isfinite(end), end, moments.mean)
+        return np.where(end < np.inf, end, moments.mean)
 
     def single_end(self, moments: SiteMoments, reach: float) -> FloatArray:
         """(n,) the only end of a variable, if it is within `reach` standard deviations of its mean; else inf."""
-        low, high = self.site.lower, self.site.upper
-        one = np.isfinite(low) != np.isfinite(high)
-        end = np.where(one, np.where(np.isfinite(low), low, high), np.inf)
-        return np.where(np.abs(end - moments.mean) < reach * np.sqrt(moments.variance), end, np.inf)
+        low, high = (np.broadcast_to(end, self.bias.shape) for end in (self.site.lower, self.site.upper))
+        return _single_end(low, high, moments.mean, moments.variance, reach)
 
     def weakened(self, t: float, origin: FloatArray | None = None) -> Problem:
         """The same sites with t w_ij (x_i - o_i)(x_j - o_j) for every coupling, o an `origin`."""
@@ -192,6 +190,19 @@ class Sweep:
 def closed_step(problem: Problem, closure: Closure, state: FloatArray) -> tuple[FloatArray, float] | None:
     """A single sweep."""
     return Sweep(problem, closure)(state)
+
+
+@kernel()
+def _single_end(
+    lower: FloatArray, upper: FloatArray, mean: FloatArray, variance: FloatArray, reach: float
+) -> FloatArray:
+    found = np.full(mean.size, np.inf)
+    for i in range(mean.size):
+        if (lower[i] > -np.inf) != (upper[i] < np.inf):
+            end = lower[i] if lower[i] > -np.inf else upper[i]
+            if abs(end - mean[i]) < reach * math.sqrt(variance[i]):
+                found[i] = end
+    return found
 
 
 @kernel()

@@ -16,7 +16,10 @@ __all__ = ["greedy_colors"]
 def _greedy(pointers: NDArray[np.int32], neighbours: NDArray[np.int32], colors: NDArray[np.int32]) -> int:
     """First-fit colouring in the order of the labels; returns the number of colours."""
     n = colors.size
-    taken_by = np.full(n + 1, -1, np.int64)
+    degree = 0
+    for i in range(n):
+        degree = max(degree, pointers[i + 1] - pointers[i])
+    taken_by = np.full(degree + 2, -1, np.int64)
     count = 0
     for i in range(n):
         for k in range(pointers[i], pointers[i + 1]):
@@ -31,7 +34,21 @@ def _greedy(pointers: NDArray[np.int32], neighbours: NDArray[np.int32], colors: 
     return count
 
 
-def greedy_colors(coupling: sparse.csr_array) -> tuple[IntArray, IntArray]:
+@kernel()
+def _sorted(colors: NDArray[np.int32], starts: NDArray[np.int64], order: NDArray[np.int32]) -> None:
+    """Fill the order of the sites by colour and, within one, by label, and where each colour starts (colours + 1,)."""
+    starts[:] = 0
+    for color in colors:
+        starts[color + 1] += 1
+    for color in range(starts.size - 1):
+        starts[color + 1] += starts[color]
+    place = starts.copy()
+    for i in range(colors.size):
+        order[place[colors[i]]] = i
+        place[colors[i]] += 1
+
+
+def greedy_colors(coupling: sparse.csr_array) -> tuple[NDArray[np.int32], IntArray]:
     """The sites ordered by colour, (n,), and where each colour starts in that order, (colours + 1,).
 
     At most one colour more than the largest degree; a grid gets two.
@@ -43,5 +60,6 @@ def greedy_colors(coupling: sparse.csr_array) -> tuple[IntArray, IntArray]:
     """
     colors = np.zeros(coupling.shape[0], np.int32)
     count = _greedy(coupling.indptr, coupling.indices, colors)
-    order = np.argsort(colors, kind="stable")
-    return order, np.searchsorted(colors[order], np.arange(count + 1))
+    order, starts = np.empty_like(colors), np.empty(count + 1, np.int64)
+    _sorted(colors, starts, order)
+    return order, starts

@@ -131,7 +131,7 @@ def suspects(draws: FloatArray, count: int) -> IntArray:
     n = draws.shape[2]
     if n <= count:
         return np.arange(n)
-    return np.sort(np.argpartition(-_plain_rhat(_enough(draws)), count)[:count])
+    return np.sort(np.argpartition(_plain_rhat(_enough(draws)), n - count)[n - count :])
 
 
 def _plain_rhat(draws: FloatArray) -> FloatArray:
@@ -145,7 +145,8 @@ def _plain_rhat(draws: FloatArray) -> FloatArray:
             within = halves.var(axis=1, ddof=1).mean(axis=0)
             between = halves.mean(axis=1).var(axis=0, ddof=1)
             out[first : first + _BLOCK] = np.sqrt((half - 1) / half + between / within)
-    return np.where(np.isnan(out), np.inf, out)
+    out[np.isnan(out)] = np.inf
+    return out
 
 
 def _by_blocks(draws: FloatArray, statistic: Callable[[FloatArray], FloatArray]) -> FloatArray:

@@ -118,10 +118,10 @@ def _in_label_order(n: int) -> _Blocks:
 def _by_color(coupling: sparse.csr_array) -> _Blocks:
     order, starts = greedy_colors(coupling)
     if np.diff(starts).max() <= _BLOCK:  # nothing for a second thread to do
-        return replace(_in_label_order(order.size), sites=order.astype(np.int32))
+        return replace(_in_label_order(order.size), sites=order)
     cuts = [np.arange(first, last, _BLOCK) for first, last in pairwise(starts)]
     bounds = np.concatenate([*cuts, starts[-1:]])
-    return _Blocks(order.astype(np.int32), bounds, np.searchsorted(bounds, starts))
+    return _Blocks(order, bounds, np.searchsorted(bounds, starts))
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ def sweep_cost(path: Path) -> float:
 @kernel()
 def _sweep(path: Path, label: int, t: float, x: FloatArray, row: StreamArray) -> float:
     """Draw every site, by label, from its conditional with the couplings t about centre `label`; 1/2 x'W_off x."""
-    bias, diagonal, lower, upper, one_wall, scale, _, at_wall = path.given
+    bias, diagonal, lower, upper, one_wall, scale = path.given
     # numba counts references of every array in a tuple that is handed on: hence one by one, and outside the loop
     dense, pointers, middle, neighbours, weights = path.couplings
     is_dense = dense.shape[0] > 0
@@ -122,7 +122,7 @@ def _sweep(path: Path, label: int, t: float, x: FloatArray, row: StreamArray) ->
             below, above = sparse_field(pointers, middle, neighbours, weights, i, x)
         field = t * (below + above) + (1.0 - t) * own[i]
         if one_wall[i]:
-            over, stream = excess((field - at_wall[i]) * scale[i], stream)
+            over, stream = excess((field - bias[i] + diagonal[i] * lower[i]) * scale[i], stream)
             x[i] = lower[i] + over * scale[i]
         else:
             x[i], stream = box_draw(bias[i] - field, diagonal[i], lower[i], upper[i], stream)

@@ -29,7 +29,7 @@ class Conditionals(NamedTuple):
     """What the conditionals take besides the neighbours, (n,) each.
 
     one_wall: where there is a lower end, not very far from 0, and no upper one. There the draw is lower + scale times
-    an excess, scale = 1/sqrt(w_ii) = 1/root, and at_wall = b_i - w_ii lower_i is the field at the wall.
+    an excess, scale = 1/sqrt(w_ii).
     """
 
     bias: FloatArray
@@ -38,17 +38,14 @@ class Conditionals(NamedTuple):
     upper: FloatArray
     one_wall: NDArray[np.bool_]
     scale: FloatArray
-    root: FloatArray
-    at_wall: FloatArray
 
 
 def conditionals_of(model: NNBM) -> Conditionals:
     """A model's."""
     diagonal, open_above = model.diagonal, np.isposinf(model.upper)
-    root = np.sqrt(np.where(open_above, diagonal, 1.0))
-    one_wall = open_above & (np.abs(model.lower) * root < _FAR_END)
-    at_wall = model.bias - diagonal * np.where(one_wall, model.lower, 0.0)
-    return Conditionals(model.bias, diagonal, model.lower, model.upper, one_wall, 1.0 / root, root, at_wall)
+    scale = 1.0 / np.sqrt(np.where(open_above, diagonal, 1.0))
+    one_wall = open_above & (np.abs(model.lower) < _FAR_END * scale)
+    return Conditionals(model.bias, diagonal, model.lower, model.upper, one_wall, scale)
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
@@ -65,14 +62,14 @@ def update_dense(
 ) -> None:
     """Move x (n,) in place at `sites`, one after another; row (4,) is the random stream."""
     # numba counts references of every array in a tuple that is handed on: hence one by one, and outside the loop
-    bias, diagonal, lower, upper, one_wall, scale, root, at_wall = given
+    bias, diagonal, lower, upper, one_wall, scale = given
     stream = load(row)
     for i in sites:
         before = x[i]
         x[i] = 0.0
         field = _row_dot(coupling[i], x)
         if one_wall[i]:
-            wall, over = (field - at_wall[i]) * scale[i], (before - lower[i]) * root[i]
+            wall, over = (field - bias[i] + diagonal[i] * lower[i]) * scale[i], (before - lower[i]) / scale[i]
             over, stream = moved_excess(move, over, wall, stream)
             x[i] = lower[i] + over * scale[i]
         else:
@@ -86,7 +83,7 @@ def update_sparse(
     x: FloatArray, row: StreamArray,
 ) -> None:  # fmt: skip
     """The same over the rows of a CSR matrix (pointers, neighbours, weights)."""
-    bias, diagonal, lower, upper, one_wall, scale, root, at_wall = given
+    bias, diagonal, lower, upper, one_wall, scale = given
     stream = load(row)
     for i in sites:
         before = x[i]
@@ -95,7 +92,7 @@ def update_sparse(
         for e in range(pointers[i], pointers[i + 1]):
             field += weights[e] * x[neighbours[e]]
         if one_wall[i]:
-            wall, over = (field - at_wall[i]) * scale[i], (before - lower[i]) * root[i]
+            wall, over = (field - bias[i] + diagonal[i] * lower[i]) * scale[i], (before - lower[i]) / scale[i]
             over, stream = moved_excess(move, over, wall, stream)
             x[i] = lower[i] + over * scale[i]
         else:
