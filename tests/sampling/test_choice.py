@@ -36,7 +36,7 @@ def test_who_has_not_been_to_a_mode_misses_it():
 
 def test_draws_are_counted_by_the_nearest_mode():
     modes = np.array([[4.0, 0.0], [0.0, 4.0]])
-    draws = np.array([[[3.0, 1.0], [4.5, 0.0], [0.2, 5.0]], [[0.0, 1.0], [2.0, 0.1], [9.0, 2.0]]])
+    draws = np.array([[[3.0, 1.0], [4.5, 0.0], [0.2, 5.0]], [[0.0, 3.0], [2.0, 0.1], [9.0, 2.0]]])
     assert choice._visits(draws, modes).tolist() == [4, 2]
     assert choice._visits(draws, np.empty((0, 2))).size == 0
 
